@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the packet program and xlbd agree on: the maps' keys and values. Fixed
+ * width, explicit padding, sizes asserted. Numbers are host byte order unless
+ * the comment says "wire". A change of any layout here is a new XLB_ABI.
+ *
+ * Maps, each pinned under this name in the instance's bpffs directory:
+ *   vips      ARRAY[1] of struct xlb_tables, mmapable
+ *   ring_table ARRAY_OF_MAPS[XLB_RINGS], pool number -> ring (pinned in
+ *             rings/NUMBER): ARRAY[1] of struct xlb_ring + 2 * ring_size
+ *             slots, mmapable
+ *   backends  ARRAY[XLB_BACKENDS] of struct xlb_backend, mmapable
+ *   nexthops  ARRAY[XLB_NEXTHOPS] of struct xlb_nexthop, mmapable
+ *   tx_ports  DEVMAP_HASH, ifindex -> ifindex: where packets may leave
+ *   settings  ARRAY[1] of struct xlb_settings, mmapable
+ *   reasons   PERCPU_ARRAY[1] of struct xlb_reasons
+ *   service_stats PERCPU_ARRAY[XLB_SERVICES] of struct xlb_service_stats
+ *   backend_stats PERCPU_ARRAY[XLB_BACKENDS] of struct xlb_backend_stats
+ *   health    HASH, struct xlb_health_key -> struct xlb_health: verdicts,
+ *             written and read by xlbd alone
+ *   grace     ARRAY_OF_MAPS[1]: an update of it returns after a grace period
+ *             (the call ends in synchronize_rcu), nothing else uses it
+ * The program is pinned as `program`, its links as links/IFINDEX.
+ */
+#ifndef XLB_ABI_H
+#define XLB_ABI_H
+
+#include <linux/types.h>
+
+#define XLB_ABI 1
+
+/* Sizes; each limit of the configuration is one of these. */
+#define XLB_RINGS	1024	/* ring numbers 0..1023, one per pool */
+#define XLB_SERVICES	16384	/* service numbers 0..16383 */
+#define XLB_BACKENDS	16384	/* backend numbers 1..16383; 0: none */
+#define XLB_NEXTHOPS	16384	/* next hop numbers 1..16383; 0: unresolved */
+#define XLB_PORTS	256	/* egress interfaces */
+#define XLB_HEALTH	65536
+#define XLB_POOL_NAME	64	/* with the end */
+
+/*
+ * VIP and service look-up: two open-address tables with linear probing. They
+ * hold at most a quarter of their rows, so a bounded probe of XLB_PROBE rows
+ * is never the limit in practice (xlbd refuses a row that does not fit).
+ * A row is published by writing its valid word (`id`, `key`) last, with release
+ * order, and taken out by writing XLB_ROW_GONE to it (or 0 where the next row
+ * is empty). A row that is GONE is used again only after a grace period.
+ */
+#define XLB_TABLE_ROWS	65536	/* a power of two */
+#define XLB_PROBE	32
+#define XLB_ROW_EMPTY	0
+#define XLB_ROW_GONE	0xffffffffU
+
+/* One VIP address. 32 bytes: two rows a cache line. */
+struct xlb_vip {
+	__be32 addr[4];		/* wire; IPv4 as ::ffff:a.b.c.d */
+	__u32 id;		/* 1.., the valid word */
+	__u32 flags;		/* XLB_VIP_* */
+	__u32 pad[2];
+};
+#define XLB_VIP_LOCAL	1	/* the host itself has this address */
+#define XLB_VIP_ANY_TCP	2	/* a service on tcp/\* exists */
+#define XLB_VIP_ANY_UDP	4
+
+/* One service: (address, protocol, port). */
+struct xlb_service {
+	__u64 key;		/* XLB_SERVICE_KEY(), the valid word */
+	__u64 word;		/* XLB_SERVICE_WORD(): one load has it all */
+};
+#define XLB_SERVICE_VALID	(1ULL << 63)
+/* port in host byte order, 0: every port */
+#define XLB_SERVICE_KEY(id, proto, port) (XLB_SERVICE_VALID | \
+    (__u64)(id) << 24 | (__u64)(proto) << 16 | (__u64)(port))
+/* bits 0-15 service number, 16-31 ring, 32-47 ring before the last change of
+ * pool (its own ring where there is none), 48-63 flags */
+#define XLB_SERVICE_WORD(number, ring, old, flags) ((__u64)(number) | \
+    (__u64)(ring) << 16 | (__u64)(old) << 32 | (__u64)(flags) << 48)
+#define XLB_WORD_NUMBER(w)	((__u32)((w) & 0xffff))
+#define XLB_WORD_RING(w)	((__u32)((w) >> 16 & 0xffff))
+#define XLB_WORD_OLD_RING(w)	((__u32)((w) >> 32 & 0xffff))
+#define XLB_WORD_FLAGS(w)	((__u32)((w) >> 48))
+#define XLB_SERVICE_FORWARD	0x0003	/* mask: one of the four below */
+#define XLB_FORWARD_IPIP	0
+#define XLB_FORWARD_GUE		1
+#define XLB_FORWARD_L2		2
+#define XLB_FORWARD_NAT		3
+#define XLB_SERVICE_HASH_SOURCE	0x0004	/* slot by client address alone */
+#define XLB_SERVICE_DATAGRAM	0x0008	/* UDP, never tracked */
+
+struct xlb_tables {
+	struct xlb_vip vip[XLB_TABLE_ROWS];
+	struct xlb_service service[XLB_TABLE_ROWS];
+};
+
+/* First row to probe. The operator's own addresses are the keys, so these need
+ * to spread, not to resist; a packet can make them cost XLB_PROBE rows. */
+static inline __u32
+xlb_vip_hash(const __be32 addr[4])
+{
+	__u64 h = ((__u64)addr[0] << 32 | addr[1]) * 0x9e3779b97f4a7c15ULL;
+
+	h ^= (__u64)addr[2] << 32 | addr[3];
+	h *= 0xd6e8feb86659fd93ULL;
+	return (__u32)(h >> 48) & (XLB_TABLE_ROWS - 1);
+}
+
+static inline __u32
+xlb_service_hash(__u64 key)
+{
+	return (__u32)((key * 0x9e3779b97f4a7c15ULL) >> 48) &
+	    (XLB_TABLE_ROWS - 1);
+}
+
+/*
+ * A ring: this header, then slot[2][ring_size]. Readers use the half `active`;
+ * xlbd fills the other one and publishes it by one store. The slot for a flow
+ * is (hash32 * ring_size) >> 32.
+ */
+struct xlb_ring {
+	__u32 active;		/* 0 or 1 */
+	__u32 size;		/* slots in each half */
+	char pool[XLB_POOL_NAME];	/* whose ring this is; for xlbd */
+	__u8 pad[56];
+	__u32 slot[];
+};
+
+/* A slot word: bits 0-14 cur, 15 LOOKUP, 16-30 prev; 0 is no backend. */
+#define XLB_SLOT_CUR(w)		((w) & 0x7fff)
+#define XLB_SLOT_LOOKUP		0x8000U
+#define XLB_SLOT_PREV(w)	((w) >> 16 & 0x7fff)
+#define XLB_SLOT(cur, lookup, prev) ((__u32)(cur) | \
+    ((lookup) ? XLB_SLOT_LOOKUP : 0) | (__u32)(prev) << 16)
+
+struct xlb_backend {
+	__u8 addr[16];		/* wire; IPv4 as ::ffff:a.b.c.d; 0: free */
+	__u32 nexthop;		/* changed by one store; 0: unresolved */
+	__u32 pad[3];
+};
+
+/*
+ * A next hop, shared by the backends behind it. Its identity is all but
+ * `mac_vlan`, which follows the neighbour in place by one aligned store; any
+ * other change is a new row.
+ */
+struct xlb_nexthop {
+	__u64 mac_vlan;		/* wire: 6 bytes destination MAC, 2 bytes VLAN
+				 * TCI, 0 = untagged; whole word 0: unresolved */
+	__u8 src_mac[6];	/* wire */
+	__u16 mtu;		/* of the path, bytes from the IP header on */
+	__u32 ifindex;		/* where to send; key in tx_ports */
+	__u32 flags;		/* XLB_NEXTHOP_* */
+	__u8 src[16];		/* wire; this node's own address towards it */
+	__u8 gateway[16];	/* wire; the neighbour, for xlbd */
+	__u32 pad[2];
+};
+#define XLB_NEXTHOP_VALID	1
+
+struct xlb_settings {
+	__u32 abi;		/* XLB_ABI */
+	__u32 ring_size;
+	__u64 seed;
+	__u8 hash_key[16];	/* of the flow hash, key_file's bytes; or 0 */
+	__be32 source4;		/* wire; IPIP's outer source prefix */
+	__be32 source4_mask;	/* wire; its host bits are 1; 0: none set */
+	__u8 source6[16];	/* wire */
+	__u8 source6_mask[16];	/* wire; host bits are 1; all 0: none set */
+	__u32 tunnel_mtu;	/* 0: the link's */
+	__u16 gue_port;		/* host byte order */
+	__u16 pad;
+};
+
+/* Every packet ends in exactly one of these. X(NAME, name, kind) */
+#define XLB_REASONS(X) \
+	X(FORWARD, forward, SENT) \
+	X(FORWARD_PREV, forward_prev, SENT) \
+	X(FORWARD_PINNED, forward_pinned, SENT) \
+	X(ECHO, echo, SENT) \
+	X(ICMP_ERROR, icmp_error, SENT) \
+	X(TOO_BIG, too_big, SENT) \
+	X(NOT_VIP, not_vip, PASS) \
+	X(VIP_LOCAL, vip_local, PASS) \
+	X(NO_SERVICE, no_service, DROP) \
+	X(NO_BACKEND, no_backend, DROP) \
+	X(MALFORMED, malformed, DROP) \
+	X(FRAGMENT_UNKNOWN, fragment_unknown, DROP) \
+	X(MARTIAN, martian, DROP) \
+	X(TOO_BIG_NO_DF, too_big_no_df, DROP) \
+	X(TOO_BIG_RATE, too_big_rate, DROP) \
+	X(NO_NEIGHBOR, no_neighbor, DROP) \
+	X(ENCAP_FAILED, encap_failed, DROP)
+
+enum xlb_reason {
+#define X(NAME, name, kind) XLB_REASON_##NAME,
+	XLB_REASONS(X)
+#undef X
+	XLB_REASON_COUNT
+};
+
+struct xlb_reasons {
+	__u64 packets[XLB_REASON_COUNT];
+};
+
+/* One cache line per service and CPU: a packet touches one. */
+struct xlb_service_stats {
+	__u64 packets, bytes;	/* bytes from the IP header on, as received */
+	__u64 drops;
+	__u64 pad[5];
+};
+
+struct xlb_backend_stats {
+	__u64 packets, bytes;
+};
+
+struct xlb_health_key {
+	__u8 addr[16];		/* backend, wire */
+	__u8 vip[16];		/* probed through it; 0: direct */
+	__u16 port;		/* host byte order */
+	__u8 pad[6];
+	char check[XLB_POOL_NAME];	/* name of the check, zero-filled */
+};
+
+struct xlb_health {
+	__u32 state;		/* enum health_state */
+	__u32 why;		/* enum probe_result that led to it */
+	__s64 since;		/* CLOCK_REALTIME, ns */
+};
+
+_Static_assert(sizeof(struct xlb_vip) == 32, "xlb_vip");
+_Static_assert(sizeof(struct xlb_service) == 16, "xlb_service");
+_Static_assert(sizeof(struct xlb_ring) == 128, "xlb_ring");
+_Static_assert(sizeof(struct xlb_backend) == 32, "xlb_backend");
+_Static_assert(sizeof(struct xlb_nexthop) == 64, "xlb_nexthop");
+_Static_assert(sizeof(struct xlb_settings) == 80, "xlb_settings");
+_Static_assert(sizeof(struct xlb_service_stats) == 64, "xlb_service_stats");
+_Static_assert(sizeof(struct xlb_health_key) == 104, "xlb_health_key");
+_Static_assert(sizeof(struct xlb_health) == 16, "xlb_health");
+
+#endif

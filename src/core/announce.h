@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Which addresses this node should announce, and why not. Pure: the caller
+ * gives the time and is told when to ask again.
+ */
+#ifndef XLB_ANNOUNCE_H
+#define XLB_ANNOUNCE_H
+
+#include "core/mono.h"
+#include "core/state.h"
+
+/* Why an address is not announced; the first that applies. */
+enum announce_why {
+	ANNOUNCE_OK,
+	ANNOUNCE_NO_BGP,	/* no bgp: section */
+	ANNOUNCE_STOPPING,	/* xlb stop, or the node drains: withdrawn */
+	ANNOUNCE_NO_DATAPATH,	/* XDP missing, maps not committed */
+	ANNOUNCE_NOT_READY,	/* a required service lacks eligible backends */
+	ANNOUNCE_HOLD,		/* ready, but not yet for bgp.hold */
+};
+const char *announce_why_text(enum announce_why w);
+
+/* One address of the configuration; sorted by address. */
+struct announce_row {
+	struct addr addr;
+	const struct conf_address *conf;	/* attributes; the first service's
+						 * that names it */
+	bool wanted;		/* to be announced */
+	bool gshut;		/* with GRACEFUL_SHUTDOWN, RFC 8326: draining */
+	enum announce_why why;
+	const char *service;	/* the one that is not ready; NULL: none */
+	mono_t ready_since;	/* .ns = 0: not ready */
+	int64_t since;		/* CLOCK_REALTIME ns of the last change of
+				 * `wanted` */
+};
+
+struct announce {
+	struct announce_row *row;
+	size_t n;
+	bool changed;		/* by the last announce_step() */
+};
+
+/* How far a drain or a stop of the node has come. */
+enum announce_phase {
+	PHASE_SERVE,		/* announce what is ready */
+	PHASE_GSHUT,		/* announced with 65535:0 */
+	PHASE_WITHDRAW,		/* nothing is announced */
+};
+
+struct announce_input {
+	const struct conf *conf;
+	const struct state *wanted;	/* its pools say what is ready */
+	enum announce_phase phase;
+	bool datapath;		/* XDP attached as wanted, maps committed */
+	bool adopt;		/* first step after a start: an address that is
+				 * already in BIRD's include needs no hold */
+	const struct addr *adopted;	/* sorted */
+	size_t nadopted;
+};
+
+/*
+ * The next announcement from the last one (`prev` may be NULL). Rows of
+ * addresses that the configuration no longer has vanish. `*next` is in `a`.
+ * Returns the time at which a hold ends (.ns = 0: none) and the caller should
+ * step again.
+ */
+mono_t announce_step(const struct announce *prev,
+    const struct announce_input *in, mono_t now, int64_t realtime,
+    struct arena *a, struct announce *next);
+
+/* Only what `a` and `b` both announce: what may stay while maps change. */
+void announce_keep(const struct announce *prev, const struct announce *next,
+    struct arena *a, struct announce *out);
+
+#endif

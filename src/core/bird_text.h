@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * BIRD's two texts: the include that we write and the replies that we read.
+ * Source for both: BIRD 2.0 User's Guide, and the framing of its control
+ * socket (doc/reply_codes in BIRD's sources).
+ */
+#ifndef XLB_BIRD_TEXT_H
+#define XLB_BIRD_TEXT_H
+
+#include <stdio.h>
+
+#include "core/announce.h"
+
+/* The include of one family: sorted, deduplicated route lines, the same bytes
+ * for the same input. 0, or -1 on a write error. */
+int bird_render(const struct announce *an, const struct conf *c, int family,
+    FILE *out);
+
+/* A complete bird.conf for the `bgp:` section (xlb bird-config). 0, or -1 with
+ * the reason in `dg` (no bgp: section). */
+int bird_config_render(const struct conf *c, const char *wrapper, FILE *out,
+    struct diag *dg);
+
+/* Addresses and prefixes of the route lines in an include that an earlier
+ * xlbd wrote. Sorted prefixes; lines that are not ours are skipped. */
+struct prefix *bird_include_parse(const char *text, size_t len,
+    struct arena *a, size_t *n);
+
+/* One line of a reply. */
+struct bird_line {
+	int code;		/* 0..9999; -1: asynchronous, to be skipped */
+	bool last;		/* the reply ends here */
+	const char *text;	/* into the input */
+	size_t len;
+};
+
+/* `prev` is the code of the line before (a line that starts with a space
+ * continues it). 0, or -1: not a line of BIRD's protocol. */
+int bird_line_parse(const char *line, size_t len, int prev,
+    struct bird_line *out);
+
+/* What a code means to `configure`. */
+enum bird_verdict { BIRD_DONE, BIRD_PENDING, BIRD_RETRY, BIRD_REFUSED };
+enum bird_verdict bird_configure_verdict(int code);
+
+/* " 192.0.2.1/32  unicast [xlb4 ...] * (200)": 0 and the prefix, -1: no route
+ * line. */
+int bird_route_parse(const char *text, size_t len, struct prefix *out);
+
+#endif

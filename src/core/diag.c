@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A list of mistakes with their places. */
+#include "core/diag.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+void
+diag_init(struct diag *dg)
+{
+	memset(dg, 0, sizeof(*dg));
+}
+
+void
+diag_fini(struct diag *dg)
+{
+	size_t i;
+
+	for (i = 0; i < dg->n; i++)
+		free(dg->row[i].text);
+	free(dg->row);
+	memset(dg, 0, sizeof(*dg));
+}
+
+void
+diag_add(struct diag *dg, enum diag_level level, struct mark at,
+    const char *fmt, ...)
+{
+	struct diag_row *row;
+	va_list ap;
+
+	row = reallocarray(dg->row, dg->n + 1, sizeof(*row));
+	if (row == NULL)
+		abort();
+	dg->row = row;
+	row += dg->n;
+	row->level = level;
+	row->mark = at;
+	va_start(ap, fmt);
+	if (vasprintf(&row->text, fmt, ap) < 0)
+		abort();
+	va_end(ap);
+	dg->n++;
+	if (level == DIAG_ERROR)
+		dg->errors++;
+	else
+		dg->warnings++;
+}
+
+static int
+mark_cmp(const struct mark *a, const struct mark *b)
+{
+	int c = 0;
+
+	if (a->file != NULL && b->file != NULL)
+		c = strcmp(a->file, b->file);
+	else
+		c = (a->file != NULL) - (b->file != NULL);
+	if (c != 0)
+		return c;
+	if (a->line != b->line)
+		return a->line < b->line ? -1 : 1;
+	return a->col == b->col ? 0 : a->col < b->col ? -1 : 1;
+}
+
+/* Insertion sort: stable, and the list is short or already in order. */
+void
+diag_sort(struct diag *dg)
+{
+	struct diag_row tmp;
+	size_t i, j;
+
+	for (i = 1; i < dg->n; i++) {
+		tmp = dg->row[i];
+		for (j = i; j > 0 &&
+		    mark_cmp(&dg->row[j - 1].mark, &tmp.mark) > 0; j--)
+			dg->row[j] = dg->row[j - 1];
+		dg->row[j] = tmp;
+	}
+}
+
+void
+diag_print(const struct diag *dg, FILE *out)
+{
+	const struct diag_row *row;
+	size_t i;
+
+	for (i = 0; i < dg->n; i++) {
+		row = &dg->row[i];
+		if (row->mark.file != NULL) {
+			fprintf(out, "%s:", row->mark.file);
+			if (row->mark.line > 0)
+				fprintf(out, "%u:%u:", row->mark.line,
+				    row->mark.col);
+			fputc(' ', out);
+		}
+		fprintf(out, "%s%s\n",
+		    row->level == DIAG_WARNING ? "warning: " : "", row->text);
+	}
+}

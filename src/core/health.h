@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What is known of a backend's health: a state machine per target, fed with
+ * probe results. A target is (backend address, port, check).
+ */
+#ifndef XLB_HEALTH_H
+#define XLB_HEALTH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/addr.h"
+#include "core/mono.h"
+
+struct arena;
+struct conf;
+struct conf_check;
+struct conf_pool;
+
+/* The numbers are stored in the pinned map `health`: never change one. */
+enum health_state {
+	HEALTH_UNKNOWN = 0,	/* no result yet: takes no flows */
+	HEALTH_UP = 1,
+	HEALTH_DOWN = 2,
+};
+
+/* How a probe ended; a closed set, the text is in probe_result_text(). The
+ * numbers are stored in the pinned map `health`: only append. */
+enum probe_result {
+	PROBE_OK = 0,
+	PROBE_TIMEOUT,
+	PROBE_REFUSED,
+	PROBE_UNREACHABLE,	/* host or network, as ICMP or the kernel said */
+	PROBE_RESET,
+	PROBE_LOCAL,		/* this node could not send: no socket, no port */
+	PROBE_RESULTS
+};
+
+const char *probe_result_text(enum probe_result r);	/* "connection refused" */
+const char *health_state_text(enum health_state s);	/* "up" */
+
+struct health_fsm {
+	enum health_state state;
+	enum probe_result why;	/* of the result that led to `state` */
+	enum probe_result last;	/* the newest result */
+	uint32_t run;		/* consecutive results that contradict `state` */
+};
+
+/*
+ * One result. True if the state changed. The first result decides when the
+ * state is unknown; then `rise` passes in a row make up, `fall` fails in a row
+ * make down. PROBE_LOCAL is no verdict on the backend: it changes nothing.
+ */
+bool health_step(struct health_fsm *f, const struct conf_check *check,
+    enum probe_result r);
+
+/* One thing to probe. Sorted by address, port, check name; no duplicates. */
+struct health_target {
+	struct addr addr;
+	uint16_t port;		/* host byte order */
+	const struct conf_check *check;
+};
+
+struct health_row {
+	struct addr addr;
+	uint16_t port;
+	const char *check;	/* name; owned by whoever owns the table */
+	struct health_fsm fsm;
+	int64_t since;		/* CLOCK_REALTIME ns of the last change; 0: never */
+};
+
+struct health_table {
+	struct health_row *row;	/* sorted by address, port, check name */
+	size_t n;
+};
+
+/* Every target of the configuration. A backend of a pool with a check is
+ * probed on the check's port, or on the port of each service that uses the
+ * pool. Backends with state down are not probed. */
+struct health_target *health_targets(const struct conf *c, struct arena *a,
+    size_t *n);
+
+struct health_row *health_find(const struct health_table *t,
+    const struct addr *addr, uint16_t port, const char *check);
+
+/* Down if one of the pool's targets of this address is down, else unknown if
+ * one is unknown (or missing from the table), else up. Up without a check.
+ * `*row`, if not NULL, is the target that decided (NULL: none). */
+enum health_state health_of(const struct conf *c, const struct conf_pool *p,
+    const struct addr *addr, const struct health_table *t,
+    const struct health_row **row);
+
+#endif

@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Pure: no descriptor, clock, global, log or libbpf. Tests that link this alone
+# fail to link when core calls I/O.
+noinst_LIBRARIES += libxlbcore.a
+libxlbcore_a_SOURCES =
+libxlbcore_a_SOURCES += src/core/arena.c src/core/arena.h
+libxlbcore_a_SOURCES += src/core/diag.c src/core/diag.h
+libxlbcore_a_SOURCES += src/core/addr.c src/core/addr.h
+libxlbcore_a_SOURCES += src/core/mono.h src/core/options.h

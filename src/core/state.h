@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the kernel's maps should hold (wanted) and what they hold (found): one
+ * type for both, sorted rows, so that nothing needs converting before it can be
+ * compared. Rows carry the numbers that the packet program uses; wanted rows
+ * keep the numbers of equal found rows, so an unchanged object never moves.
+ */
+#ifndef XLB_STATE_H
+#define XLB_STATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/addr.h"
+#include "core/conf.h"
+#include "core/health.h"
+#include "xlb_abi.h"
+
+struct arena;
+
+/* An address that services listen on. Sorted by address. */
+struct state_vip {
+	struct addr addr;
+	uint32_t id;		/* 1.., links the services to it */
+	uint32_t flags;		/* XLB_VIP_* */
+};
+
+/* Sorted by vip address, protocol, port. */
+struct state_service {
+	struct addr vip;
+	uint8_t proto;
+	uint16_t port;		/* host byte order; 0: every port */
+	uint32_t vip_id;
+	uint32_t number;	/* of its counter line */
+	uint32_t ring;
+	uint32_t flags;		/* XLB_SERVICE_* and XLB_FORWARD_* */
+};
+
+/* Sorted by address. */
+struct state_backend {
+	struct addr addr;
+	uint32_t number;	/* 1.. */
+	uint32_t nexthop;	/* number of a state_nexthop, 0: unresolved */
+};
+
+/* A way out, shared by the backends that use it. Sorted by gateway, ifindex,
+ * source, source MAC, MTU (all but mac and vlan: those change in place). */
+struct state_nexthop {
+	struct addr gateway;	/* the neighbour; the backend itself if on-link */
+	uint32_t ifindex;	/* where XDP sends: a VLAN's lower device */
+	struct addr src;	/* this node's own address towards it */
+	uint8_t src_mac[6];
+	uint16_t mtu;		/* bytes from the IP header on */
+	uint8_t mac[6];		/* destination */
+	uint16_t vlan;		/* TCI, host byte order; 0: untagged */
+	uint32_t number;	/* 1.. */
+};
+
+/*
+ * A pool's ring. In `wanted`, `slot` is NULL and the words come from
+ * state_ring_words(), one ring at a time: rings of a large node are never all
+ * kept twice. In `found`, `slot` is the active half, in the kernel's memory
+ * (other processes may not write it; we are the only writer).
+ */
+struct state_ring {
+	const char *pool;	/* sorted by this name */
+	uint32_t number;	/* 0.. */
+	const uint32_t *slot;	/* found only: state.ring_size words */
+	/* wanted only: */
+	const struct maglev_member *member;	/* weight > 0, by address */
+	const uint16_t *number_of;	/* member index -> backend number */
+	const bool *eligible;	/* by member index */
+	size_t nmember;
+};
+
+/* What became of a pool, for announcing and for status. Wanted only; sorted
+ * by name, the order of conf.pool. */
+struct state_pool {
+	const struct conf_pool *conf;
+	uint32_t eligible;	/* healthy, active, with a next hop */
+	uint32_t needed;	/* min_healthy as a count */
+	bool ready;		/* eligible >= needed, or fail_open rescued it */
+	bool failed_open;	/* nobody was eligible: all active ones are used */
+	struct state_member *member;	/* as conf->backend, same order */
+};
+
+/* Why a backend takes no new flows; the first that applies. */
+enum member_why {
+	MEMBER_ELIGIBLE, MEMBER_STATE_DOWN, MEMBER_STATE_DRAIN,
+	MEMBER_WEIGHT_ZERO, MEMBER_UNHEALTHY, MEMBER_UNKNOWN,
+	MEMBER_NO_ROUTE, MEMBER_NO_NEIGHBOR, MEMBER_NO_PORT
+};
+const char *member_why_text(enum member_why w);
+
+struct state_member {
+	enum backend_state state;	/* after overrides */
+	enum health_state health;
+	const struct health_row *health_row;	/* that decided; NULL: none */
+	enum member_why why;
+	uint32_t number;	/* backend number */
+};
+
+struct state {
+	struct state_vip *vip;
+	size_t nvip;
+	struct state_service *service;
+	size_t nservice;
+	struct state_ring *ring;
+	size_t nring;
+	struct state_backend *backend;
+	size_t nbackend;
+	struct state_nexthop *nexthop;
+	size_t nnexthop;
+	uint32_t *port;		/* ifindexes packets may leave by, sorted */
+	size_t nport;
+	uint32_t ring_size;	/* slots */
+	uint64_t seed;
+	struct xlb_settings settings;
+	struct state_pool *pool;	/* wanted only */
+	size_t npool;
+};
+
+/* What the kernel's routes and neighbours say about a backend. Filled by
+ * io/netlink, sorted by address. */
+enum hop_status {
+	HOP_OK, HOP_NO_ROUTE, HOP_RESOLVING, HOP_NO_NEIGHBOR,
+	HOP_NO_PORT		/* its interface cannot send XDP frames */
+};
+
+struct hop {
+	struct addr addr;	/* of the backend */
+	enum hop_status status;
+	struct state_nexthop nexthop;	/* number unset; whole if HOP_OK */
+};
+
+struct hop_table {
+	struct hop *row;
+	size_t n;
+};
+
+/* An operator's `xlb drain` or `undrain`, which outlives restarts. */
+struct override {
+	const char *pool;	/* NULL: the node itself */
+	struct addr addr;	/* of the backend; unset for the node */
+	enum backend_state state;	/* BACKEND_ACTIVE or BACKEND_DRAIN */
+	enum backend_state file_state;	/* the file's value when it was said:
+					 * another one there ends the override */
+	int64_t since;		/* CLOCK_REALTIME, ns */
+};
+
+struct override_list {
+	struct override *row;
+	size_t n;
+};
+
+/* Everything that `wanted` is made from. */
+struct state_input {
+	const struct conf *conf;
+	const struct override_list *overrides;
+	const struct health_table *health;
+	const struct hop_table *hops;
+	const struct addr *local;	/* the host's own addresses, sorted */
+	size_t nlocal;
+	uint8_t hash_key[16];
+	const struct state *found;	/* whose numbers are kept */
+};
+
+/*
+ * Builds what should be. Numbers: an equal found row keeps its number, new ones
+ * take numbers that no found row has. 0, or -1 if a table is full (`dg` says
+ * which, with the limit and the setting); `*wanted` is in `a`, and points into
+ * the input.
+ */
+int state_build(const struct state_input *in, struct arena *a,
+    struct state *wanted, struct diag *dg);
+
+/* The slot words of a wanted ring; caches primary owners between calls. */
+struct ring_cache;
+struct ring_cache *ring_cache_new(void);
+void ring_cache_free(struct ring_cache *rc);
+/* Forget rings that `wanted` no longer has. */
+void ring_cache_trim(struct ring_cache *rc, const struct state *wanted);
+void state_ring_words(struct ring_cache *rc, const struct state *wanted,
+    const struct state_ring *ring, uint32_t *word);
+uint64_t state_ring_fingerprint(struct ring_cache *rc,
+    const struct state *wanted, const struct state_ring *ring);
+
+/* The state of a node that serves nothing: what `xlb stop` reconciles to. */
+void state_empty(struct state *s, const struct state *found);
+
+/* After every step: no service names a missing ring, no slot a missing
+ * backend, no backend a missing next hop. NULL if it holds, else what is wrong
+ * (in `a`). Used by tests and by `xlbd --preflight`. */
+const char *state_check(const struct state *s, struct arena *a);
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Brings BIRD to announce what is wanted: writes the two includes, asks for a
+ * `configure`, reads the reply, verifies from BIRD's tables. Never blocks the
+ * loop: every wait has a bound. Unchanged bytes mean no write and no configure;
+ * one configure is in flight, later changes go together in the next.
+ */
+#ifndef XLB_BIRD_H
+#define XLB_BIRD_H
+
+#include <systemd/sd-event.h>
+
+#include "core/announce.h"
+
+struct bird;
+
+enum bird_status {
+	BIRD_OFF,		/* no bgp: section */
+	BIRD_SYNCED,		/* BIRD's tables hold what is in the include */
+	BIRD_BUSY,		/* a configure is under way */
+	BIRD_ABSENT,		/* no socket, or nobody listens */
+	BIRD_DENIED,		/* no permission on the socket */
+	BIRD_HUNG,		/* connected, no answer within the bound */
+	BIRD_BROKEN,		/* configure was refused: bird.conf has an error */
+	BIRD_NOT_INCLUDED,	/* accepted, but our protocols are not there:
+				 * the include line is missing from bird.conf */
+	BIRD_WRITE_FAILED,	/* the include could not be written */
+};
+const char *bird_status_text(enum bird_status s);
+
+struct bird_peer {
+	char name[64];		/* of the BGP protocol */
+	char state[32];		/* "Established", as BIRD says it */
+	uint32_t exported4, exported6;	/* routes of ours exported to it */
+};
+
+/* `changed` is called when status, tables or peers changed. */
+int bird_open(sd_event *ev, const char *directory, const char *socket,
+    void (*changed)(void *arg), void *arg, struct bird **out);
+void bird_close(struct bird *b);	/* the includes stay as they are */
+
+/* What to announce from now on. Writes at once; returns 0, or -errno if the
+ * include could not be written (logged). */
+int bird_set(struct bird *b, const struct announce *an, const struct conf *c);
+
+/* The prefixes of the includes as they are on disk now, for adoption. */
+struct prefix *bird_included(const struct bird *b, struct arena *a, size_t *n);
+
+enum bird_status bird_status(const struct bird *b);
+const char *bird_reason(const struct bird *b);	/* BIRD's own words; "" */
+bool bird_settled(const struct bird *b);	/* nothing is under way */
+bool bird_has(const struct bird *b, const struct prefix *p);	/* in BIRD */
+/* Peers the prefix is exported to. */
+uint32_t bird_exported(const struct bird *b, const struct prefix *p);
+const struct bird_peer *bird_peers(const struct bird *b, size_t *n);
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The control socket: one request and one reply per connection, each one JSON
+ * object on a line. Requests are bounded, a slow or dead client costs nothing;
+ * peer credentials decide what is allowed: members of `xlb` read, root and
+ * members of `xlb-admin` change.
+ *
+ *   {"schema":1,"command":"drain","args":{...}}
+ *   {"schema":1,"exit":0,"errors":[...],"warnings":[...],"result":{...}}
+ *
+ * `exit` is the exit status of the client; errors and warnings are lines for
+ * stderr.
+ */
+#ifndef XLB_CTL_H
+#define XLB_CTL_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <systemd/sd-event.h>
+
+#define CTL_SCHEMA 1
+#define CTL_REQUEST_MAX (32 << 20)	/* bytes: `diff` sends the configuration */
+#define CTL_READER_MAX (64 << 10)	/* for those who may only read */
+#define CTL_CLIENTS_MAX 64
+#define CTL_SOCKET "xlb.sock"		/* in --run-dir */
+
+struct ctl;
+struct ctl_request;
+
+/* Called for each whole request. `may_change`: root or xlb-admin. The handler
+ * answers, now or later, by exactly one ctl_reply(). */
+typedef void (*ctl_fn)(struct ctl_request *rq, const char *command,
+    const json_t *args, bool may_change, void *arg);
+
+/* Makes and listens on RUN_DIR/xlb.sock, 0660 root:xlb (root only where there
+ * is no such group). 0, or -errno. A second instance on the same directory
+ * finds the lock taken: -EADDRINUSE. */
+int ctl_open(sd_event *ev, const char *run_dir, ctl_fn fn, void *arg,
+    struct ctl **out);
+void ctl_close(struct ctl *c);	/* removes the socket */
+
+/* `reply` is stolen. */
+void ctl_reply(struct ctl_request *rq, json_t *reply);
+json_t *ctl_message(int status);	/* a reply with its four fields */
+void ctl_error(json_t *reply, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+void ctl_warning(json_t *reply, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* The client's side. 0 and the reply, or -errno (-ECONNREFUSED, -ENOENT: no
+ * daemon; -EACCES; -ETIMEDOUT; -EPROTO). */
+int ctl_call(const char *run_dir, const char *command, json_t *args,
+    int timeout_ms, json_t **reply);
+
+#endif

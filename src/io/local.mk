@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+noinst_LIBRARIES += libxlbio.a
+libxlbio_a_CPPFLAGS = $(AM_CPPFLAGS) $(SYSTEMD_CFLAGS) $(MNL_CFLAGS) \
+	$(JANSSON_CFLAGS) $(LIBBPF_CFLAGS)
+libxlbio_a_SOURCES =
+libxlbio_a_SOURCES += src/io/log.c src/io/log.h
+libxlbio_a_SOURCES += src/io/file.c src/io/file.h
+# What a program that links libxlbio.a needs besides.
+XLBIO_LIBS = libxlbio.a libxlbcore.a $(LIBBPF_LIBS) $(MNL_LIBS) \
+	$(SYSTEMD_LIBS) $(JANSSON_LIBS)

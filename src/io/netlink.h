@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Routes, neighbours, links and addresses of the kernel: asked for and watched
+ * over rtnetlink (libmnl). Finds for each backend the interface, the source
+ * address, the gateway and its MAC address.
+ */
+#ifndef XLB_NETLINK_H
+#define XLB_NETLINK_H
+
+#include <systemd/sd-event.h>
+
+#include "core/state.h"
+
+struct netlink;
+
+/* `changed` is called from the event loop after something that netlink_hops()
+ * or netlink_local() answers has changed; calls for events that arrive
+ * together are one. 0, or -errno. */
+int netlink_open(sd_event *ev, void (*changed)(void *arg), void *arg,
+    struct netlink **out);
+void netlink_close(struct netlink *nl);
+
+/* The addresses to find next hops for (sorted, unique); those not in the list
+ * any more are forgotten. New ones are asked for at once: after this call a
+ * hop may be HOP_RESOLVING for at most 1 s, then HOP_NO_NEIGHBOR. Neighbours
+ * are asked for as managed entries (NTF_EXT_MANAGED, Linux 5.16), so the kernel
+ * keeps them fresh. 0, or -errno. */
+int netlink_want(struct netlink *nl, const struct addr *addr, size_t n);
+
+/* One row per wanted address, sorted; valid until the next call of the loop. */
+const struct hop_table *netlink_hops(const struct netlink *nl);
+
+/* The host's own addresses, sorted; loopback's 127/8 and ::1 included. */
+const struct addr *netlink_local(const struct netlink *nl, size_t *n);
+
+/* An interface by name. 0 if there is none. */
+struct netlink_if {
+	uint32_t ifindex;	/* 0: no such interface */
+	uint32_t mtu;
+	bool up;		/* IFF_UP and lower layer up */
+	uint8_t mac[6];
+};
+void netlink_if(const struct netlink *nl, const char *name,
+    struct netlink_if *out);
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The packet program and its pins: opened or adopted, attached to interfaces,
+ * replaced in place, taken away. Owns the directory given by --bpf-dir.
+ */
+#ifndef XLB_PROG_H
+#define XLB_PROG_H
+
+#include "core/conf.h"
+#include "io/maps.h"
+
+struct prog;
+
+struct prog_config {
+	const char *bpf_dir;	/* used whole, nothing is appended */
+	uint32_t ring_size;
+	uint64_t seed;
+	uint8_t hash_key[16];
+	bool frags;		/* mark the program xdp.frags */
+};
+
+/*
+ * Adopts what is pinned, or loads and pins anew what is missing; an existing
+ * program is replaced through its links when the one built in differs. Kernel
+ * features that are missing are named. Maps whose layout or size differs from
+ * ours are refused with the map, both sizes and the remedy.
+ * 0 and `*out`, or -errno after logging why.
+ */
+int prog_open(const struct prog_config *c, struct prog **out);
+void prog_close(struct prog *p);	/* everything stays pinned */
+struct maps *prog_maps(struct prog *p);
+bool prog_adopted(const struct prog *p);	/* maps were there before */
+
+/* What is attached where. */
+struct prog_link {
+	const char *name;	/* the interface */
+	uint32_t ifindex;	/* 0: no such interface */
+	bool attached;		/* in the mode that is wanted */
+	const char *mode;	/* "native" or "generic"; "-" */
+	char why[256];		/* of the last failure; "" */
+};
+
+/* Attaches to each interface that is there (again, if the link was lost),
+ * detaches from links no longer wanted. Never forces a foreign program off:
+ * its id is named. 0, or -1 if an interface is not as wanted; `link` has one
+ * row per interface. Logs changes only. */
+int prog_attach(struct prog *p, const struct conf_interface *want, size_t n,
+    struct prog_link *link);
+
+/* Detach all, unpin all, remove the directory. 0, or -errno. */
+int prog_remove(struct prog *p);
+/* The same without a daemon: `xlb detach --force`. */
+int prog_remove_dir(const char *bpf_dir);
+
+#endif

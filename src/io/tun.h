@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * xlb0, the TUN device that BIRD's routes point at: it exists only while
+ * somebody holds its descriptor. No packet ever goes through it.
+ */
+#ifndef XLB_TUN_H
+#define XLB_TUN_H
+
+#define TUN_NAME "xlb0"
+
+/* Takes over `stored` (a descriptor that the service manager kept; -1: none)
+ * if it still is xlb0 of this network namespace, else makes the device anew;
+ * sets it up. The descriptor, or -errno (logged). */
+int tun_open(int stored);
+
+#endif

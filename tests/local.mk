@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Every test speaks TAP, so that `make check` counts cases, not programs; a test
+# that cannot run says `1..0 # SKIP why`. Unit tests link libxlbcore.a alone.
+LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) \
+	$(top_srcdir)/build-aux/tap-driver.sh --merge
+AM_TESTS_ENVIRONMENT = CMOCKA_MESSAGE_OUTPUT=TAP; \
+	top_srcdir='$(abs_top_srcdir)'; top_builddir='$(abs_top_builddir)'; \
+	export CMOCKA_MESSAGE_OUTPUT top_srcdir top_builddir;
+
+UNIT_TESTS =
+UNIT_LIBS = libxlbcore.a $(YAML_LIBS) $(CMOCKA_LIBS)
+check_PROGRAMS += $(UNIT_TESTS)
+TESTS += $(UNIT_TESTS)
+
+UNIT_TESTS += tests/unit/test_addr
+tests_unit_test_addr_SOURCES = tests/unit/test_addr.c tests/unit/unit.h
+tests_unit_test_addr_LDADD = $(UNIT_LIBS)
