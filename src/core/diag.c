@@ -19,8 +19,30 @@ diag_fini(struct diag *dg)
 
 	for (i = 0; i < dg->n; i++)
 		free(dg->row[i].text);
+	for (i = 0; i < dg->nfile; i++)
+		free(dg->file[i]);
+	free(dg->file);
 	free(dg->row);
 	memset(dg, 0, sizeof(*dg));
+}
+
+/* Messages outlive the text they are about, and its name. */
+static const char *
+file_intern(struct diag *dg, const char *name)
+{
+	char **file;
+	size_t i;
+
+	for (i = dg->nfile; name != NULL && i-- > 0; )
+		if (strcmp(dg->file[i], name) == 0)
+			return dg->file[i];
+	if (name == NULL)
+		return NULL;
+	file = reallocarray(dg->file, dg->nfile + 1, sizeof(*file));
+	if (file == NULL || (file[dg->nfile] = strdup(name)) == NULL)
+		abort();
+	dg->file = file;
+	return file[dg->nfile++];
 }
 
 void
@@ -37,6 +59,7 @@ diag_add(struct diag *dg, enum diag_level level, struct mark at,
 	row += dg->n;
 	row->level = level;
 	row->mark = at;
+	row->mark.file = file_intern(dg, at.file);
 	va_start(ap, fmt);
 	if (vasprintf(&row->text, fmt, ap) < 0)
 		abort();

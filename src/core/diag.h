@@ -18,7 +18,7 @@ enum diag_level { DIAG_ERROR, DIAG_WARNING };
 
 struct diag_row {
 	enum diag_level level;
-	struct mark mark;
+	struct mark mark;	/* its file name is the diag's own copy */
 	char *text;		/* "path: what", owned by the diag */
 };
 
@@ -26,6 +26,8 @@ struct diag {
 	struct diag_row *row;	/* in the order found */
 	size_t n;
 	size_t errors, warnings;
+	char **file;		/* the names that the marks use */
+	size_t nfile;
 };
 
 void diag_init(struct diag *dg);
