@@ -2,6 +2,9 @@
 # Pure: no descriptor, clock, global, log or libbpf. Tests that link this alone
 # fail to link when core calls I/O.
 noinst_LIBRARIES += libxlbcore.a
+# Headers whose source is not there yet.
+EXTRA_DIST += src/core/announce.h src/core/bird_text.h src/core/conf.h \
+	src/core/health.h src/core/maglev.h src/core/plan.h src/core/state.h
 libxlbcore_a_SOURCES =
 libxlbcore_a_SOURCES += src/core/arena.c src/core/arena.h
 libxlbcore_a_SOURCES += src/core/diag.c src/core/diag.h

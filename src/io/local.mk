@@ -2,6 +2,9 @@
 noinst_LIBRARIES += libxlbio.a
 libxlbio_a_CPPFLAGS = $(AM_CPPFLAGS) $(SYSTEMD_CFLAGS) $(MNL_CFLAGS) \
 	$(JANSSON_CFLAGS) $(LIBBPF_CFLAGS)
+# Headers whose source is not there yet.
+EXTRA_DIST += src/io/bird.h src/io/ctl.h src/io/maps.h src/io/netlink.h \
+	src/io/notify.h src/io/probe.h src/io/prog.h src/io/tun.h
 libxlbio_a_SOURCES =
 libxlbio_a_SOURCES += src/io/log.c src/io/log.h
 libxlbio_a_SOURCES += src/io/file.c src/io/file.h
