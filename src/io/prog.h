@@ -27,6 +27,10 @@ struct prog_config {
  * 0 and `*out`, or -errno after logging why.
  */
 int prog_open(const struct prog_config *c, struct prog **out);
+
+/* `xlbd --preflight`: would prog_open() adopt what is pinned there (or start
+ * anew)? Changes nothing. 0, or -errno after logging why not. */
+int prog_check(const struct prog_config *c);
 void prog_close(struct prog *p);	/* everything stays pinned */
 struct maps *prog_maps(struct prog *p);
 bool prog_adopted(const struct prog *p);	/* maps were there before */
