@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * From bytes to addresses, protocol and ports. Up to the destination address
+ * anything odd is not for a VIP and passes; what comes behind it is looked at
+ * only after the VIP has matched.
+ */
+#ifndef XLB_PARSE_H
+#define XLB_PARSE_H
+
+#include <linux/if_ether.h>
+#include <linux/in.h>
+
+#include "pkt.h"
+
+#define PARSE_V4_MAPPED 0x0000ffffU	/* third word of ::ffff:a.b.c.d, host */
+#define PARSE_IP4_LEN 20U
+#define PARSE_IP6_LEN 40U
+#define PARSE_TCP_LEN 20U
+#define PARSE_UDP_LEN 8U
+#define PARSE_FRAGMENT 0x3fff	/* IPv4: more fragments, or an offset */
+
+enum { PARSE_FIN = 1, PARSE_SYN = 2, PARSE_RST = 4, PARSE_FLAGS = 0x3f };
+
+/* The program is marked xdp.frags: a frame may have more than one buffer. */
+SYS_RODATA __u8 frags = 0;
+
+/* Ethernet and at most one 802.1Q or 802.1ad tag. */
+static __always_inline enum xlb_reason
+parse_link(struct pkt *p)
+{
+	const __u8 *eth = pkt_pull(p, ETH_HLEN), *tag;
+
+	if (eth == NULL)
+		return XLB_REASON_NOT_VIP;
+	p->link_len = ETH_HLEN;
+	p->ethertype = get16(eth + 12);
+	p->tag_type = 0;
+	p->tag = 0;
+	if (p->ethertype != be16(ETH_P_8021Q) &&
+	    p->ethertype != be16(ETH_P_8021AD))
+		return PKT_NEXT;
+	tag = pkt_pull(p, 4);
+	if (tag == NULL)
+		return XLB_REASON_NOT_VIP;
+	p->link_len = ETH_HLEN + 4;
+	p->tag_type = p->ethertype;
+	p->tag = get16(tag);
+	p->ethertype = get16(tag + 2);
+	return PKT_NEXT;
+}
+
+static __always_inline enum xlb_reason
+parse_address4(struct pkt *p)
+{
+	p->ip = pkt_pull(p, PARSE_IP4_LEN);
+	if (p->ip == NULL)
+		return XLB_REASON_NOT_VIP;
+	p->src[0] = p->dst[0] = 0;
+	p->src[1] = p->dst[1] = 0;
+	p->src[2] = p->dst[2] = be32(PARSE_V4_MAPPED);
+	p->src[3] = get32(p->ip + 12);
+	p->dst[3] = get32(p->ip + 16);
+	return PKT_NEXT;
+}
+
+static __always_inline int
+parse_is_mapped(const __be32 addr[4])
+{
+	return (addr[0] | addr[1]) == 0 && addr[2] == be32(PARSE_V4_MAPPED);
+}
+
+static __always_inline enum xlb_reason
+parse_address6(struct pkt *p)
+{
+	p->ip = pkt_pull(p, PARSE_IP6_LEN);
+	if (p->ip == NULL)
+		return XLB_REASON_NOT_VIP;
+	p->src[0] = get32(p->ip + 8);
+	p->src[1] = get32(p->ip + 12);
+	p->src[2] = get32(p->ip + 16);
+	p->src[3] = get32(p->ip + 20);
+	p->dst[0] = get32(p->ip + 24);
+	p->dst[1] = get32(p->ip + 28);
+	p->dst[2] = get32(p->ip + 32);
+	p->dst[3] = get32(p->ip + 36);
+	/* on the wire that form is nobody's, least of all an IPv4 VIP's */
+	if (parse_is_mapped(p->dst))
+		return XLB_REASON_NOT_VIP;
+	return PKT_NEXT;
+}
+
+/* The frame must hold what the IP header says; it may hold more. */
+static __always_inline enum xlb_reason
+parse_length(struct pkt *p, __u32 header_len)
+{
+	p->frame_len = p->end - p->ip;
+	if (p->len > p->frame_len || frags)
+		p->frame_len = bpf_xdp_get_buff_len(p->ctx) - p->link_len;
+	if (p->len < header_len || p->len > p->frame_len)
+		return XLB_REASON_MALFORMED;
+	p->l4_len = p->len - header_len;
+	return PKT_NEXT;
+}
+
+static __always_inline enum xlb_reason
+parse_header4(struct pkt *p)
+{
+	__u32 header_len = (p->ip[0] & 0xf) * 4;
+
+	p->len = be16(get16(p->ip + 2));
+	p->tos = p->ip[1];
+	p->proto = p->ip[9];
+	if (p->ip[0] >> 4 != 4 || header_len < PARSE_IP4_LEN)
+		return XLB_REASON_MALFORMED;
+	if (header_len > PARSE_IP4_LEN &&
+	    pkt_pull(p, header_len - PARSE_IP4_LEN) == NULL)
+		return XLB_REASON_MALFORMED;
+	if (parse_length(p, header_len) != PKT_NEXT)
+		return XLB_REASON_MALFORMED;
+	if (get16(p->ip + 6) & be16(PARSE_FRAGMENT))
+		return XLB_REASON_FRAGMENT_UNKNOWN;
+	return PKT_NEXT;
+}
+
+static __always_inline enum xlb_reason
+parse_header6(struct pkt *p)
+{
+	__u32 word = be32(get32(p->ip));
+
+	p->len = PARSE_IP6_LEN + be16(get16(p->ip + 4));
+	p->tos = word >> 20;
+	p->proto = p->ip[6];
+	if (word >> 28 != 6)
+		return XLB_REASON_MALFORMED;
+	return parse_length(p, PARSE_IP6_LEN);
+}
+
+static __always_inline enum xlb_reason
+parse_tcp(struct pkt *p)
+{
+	const __u8 *tcp = pkt_pull(p, PARSE_TCP_LEN);
+	__u32 header_len;
+
+	if (tcp == NULL)
+		return XLB_REASON_MALFORMED;
+	header_len = (tcp[12] >> 4) * 4;
+	if (header_len < PARSE_TCP_LEN || header_len > p->l4_len)
+		return XLB_REASON_MALFORMED;
+	p->tcp_flags = tcp[13];
+	if ((p->tcp_flags & PARSE_FLAGS) == 0 || ((p->tcp_flags & PARSE_SYN) &&
+	    (p->tcp_flags & (PARSE_FIN | PARSE_RST))))
+		return XLB_REASON_MALFORMED;
+	p->ports = get32(tcp);
+	return PKT_NEXT;
+}
+
+static __always_inline enum xlb_reason
+parse_udp(struct pkt *p)
+{
+	const __u8 *udp = pkt_pull(p, PARSE_UDP_LEN);
+	__u32 len;
+
+	if (udp == NULL)
+		return XLB_REASON_MALFORMED;
+	len = be16(get16(udp + 4));
+	if (len < PARSE_UDP_LEN || len > p->l4_len)
+		return XLB_REASON_MALFORMED;
+	p->tcp_flags = 0;
+	p->ports = get32(udp);
+	return PKT_NEXT;
+}
+
+/* Other protocols have no service: vip_service() ends them. */
+static __always_inline enum xlb_reason
+parse_ports(struct pkt *p)
+{
+	enum xlb_reason r;
+
+	if (p->proto == IPPROTO_TCP)
+		r = parse_tcp(p);
+	else if (p->proto == IPPROTO_UDP)
+		r = parse_udp(p);
+	else
+		return PKT_NEXT;
+	p->dst_port = be32(p->ports) & 0xffff;
+	return r;
+}
+
+#endif

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * One packet on its way through the stages. A stage returns PKT_NEXT, or the
+ * reason in which the packet ends.
+ */
+#ifndef XLB_PKT_H
+#define XLB_PKT_H
+
+#include "sys.h"
+#include "xlb_abi.h"
+
+#define PKT_NEXT XLB_REASON_COUNT
+/* No service matched: flags that no word has. */
+#define PKT_SERVICE_NONE (~0ULL)
+
+enum verdict { VERDICT_SENT, VERDICT_PASS, VERDICT_DROP };
+
+/* All of one kind as bits. */
+#define PKT_REASON_PASS_BIT(NAME, name, kind) \
+	| (VERDICT_##kind == VERDICT_PASS ? 1U << XLB_REASON_##NAME : 0)
+#define PKT_REASON_SENT_BIT(NAME, name, kind) \
+	| (VERDICT_##kind == VERDICT_SENT ? 1U << XLB_REASON_##NAME : 0)
+
+static __always_inline enum verdict
+reason_verdict(enum xlb_reason reason)
+{
+	if ((0U XLB_REASONS(PKT_REASON_SENT_BIT)) >> reason & 1)
+		return VERDICT_SENT;
+	if ((0U XLB_REASONS(PKT_REASON_PASS_BIT)) >> reason & 1)
+		return VERDICT_PASS;
+	return VERDICT_DROP;
+}
+
+struct pkt {
+	struct sys_ctx *ctx;
+	__u8 *pos;		/* the cursor: first byte not yet pulled */
+	__u8 *end;		/* of the first buffer */
+
+	/* link */
+	__u32 link_len;		/* bytes before the IP header */
+	__u16 ethertype;	/* wire; of what follows the tag */
+	__u16 tag_type, tag;	/* wire; 0: untagged */
+
+	/* network */
+	__u8 *ip;
+	__u32 len;		/* from the IP header on, by its own word */
+	__u32 frame_len;	/* the same by the frame: padding included */
+	__be32 src[4], dst[4];	/* wire; IPv4 as ::ffff:a.b.c.d */
+	__u8 tos;		/* DSCP and ECN */
+	__u8 proto;
+
+	/* transport */
+	__u32 l4_len;		/* by the IP header's word */
+	__be32 ports;		/* both, as on the wire */
+	__u16 dst_port;		/* host byte order */
+	__u8 tcp_flags;
+
+	/* what it matched */
+	__u32 vip;		/* id */
+	__u32 vip_flags;
+	__u64 service;		/* XLB_SERVICE_WORD(), or PKT_SERVICE_NONE */
+	const struct xlb_settings *settings;
+	__u64 flow;		/* hash of the 5-tuple */
+	__u32 hash;		/* selects the slot */
+	__u32 backend;		/* number */
+	const struct xlb_backend *to;
+	const struct xlb_nexthop *hop;
+	int action;		/* what a sent packet returns to the driver */
+};
+
+/* The next `len` bytes, or NULL if the first buffer ends before. */
+static __always_inline __u8 *
+pkt_pull(struct pkt *p, __u32 len)
+{
+	__u8 *at = p->pos;
+
+	if (at + len > p->end)
+		return NULL;
+	p->pos = at + len;
+	return at;
+}
+
+#endif

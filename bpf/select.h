@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which backend takes the packet, and where it is reached. */
+#ifndef XLB_SELECT_H
+#define XLB_SELECT_H
+
+#include "hash.h"
+#include "pkt.h"
+
+/* Slots in half a ring. Userland sets it and the value size of the inner map
+ * of `ring_table` to match. */
+SYS_RODATA __u32 ring_size = 65537;
+
+#define RING_VALUE_SIZE (sizeof(struct xlb_ring) + 2 * 65537 * sizeof(__u32))
+
+struct select_ring {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, RING_VALUE_SIZE);
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, XLB_RINGS);
+	__uint(key_size, sizeof(__u32));
+	__array(values, struct select_ring);
+} ring_table SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, XLB_BACKENDS);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct xlb_backend);
+} backends SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, XLB_NEXTHOPS);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct xlb_nexthop);
+} nexthops SEC(".maps");
+
+static __always_inline enum xlb_reason
+select_hash(struct pkt *p, int v6)
+{
+	const __u8 *key = p->settings->hash_key;
+
+	p->flow = v6 ? hash_flow6(key, p->src, p->dst, p->ports, p->proto) :
+	    hash_flow4(key, p->src[3], p->dst[3], p->ports, p->proto);
+	p->hash = hash_select(p->flow);
+	if (XLB_WORD_FLAGS(p->service) & XLB_SERVICE_HASH_SOURCE)
+		p->hash = hash_select(v6 ? hash_source6(key, p->src) :
+		    hash_source4(key, p->src[3]));
+	return PKT_NEXT;
+}
+
+/* The slot word of ring `number` for this hash; 0: no ring, no backend. */
+static __always_inline __u32
+select_slot(__u32 number, __u32 hash)
+{
+	const struct xlb_ring *ring;
+	__u32 zero = 0, at;
+	void *inner;
+
+	inner = bpf_map_lookup_elem(&ring_table, &number);
+	if (inner == NULL)
+		return 0;
+	ring = bpf_map_lookup_elem(inner, &zero);
+	if (ring == NULL)
+		return 0;
+	at = hash_slot(hash, ring_size);
+	if (READ_ONCE(ring->active) & 1)
+		at += ring_size;
+	return READ_ONCE(ring->slot[at]);
+}
+
+static __always_inline enum xlb_reason
+select_backend(struct pkt *p)
+{
+	__u32 word = select_slot(XLB_WORD_RING(p->service), p->hash);
+
+	p->backend = XLB_SLOT_CUR(word);
+	if (p->backend == 0)
+		return XLB_REASON_NO_BACKEND;
+	p->to = bpf_map_lookup_elem(&backends, &p->backend);
+	return p->to == NULL ? XLB_REASON_NO_BACKEND : PKT_NEXT;
+}
+
+static __always_inline enum xlb_reason
+select_hop(struct pkt *p)
+{
+	__u32 number = READ_ONCE(p->to->nexthop);
+
+	if (number == 0)
+		return XLB_REASON_NO_NEIGHBOR;
+	p->hop = bpf_map_lookup_elem(&nexthops, &number);
+	return p->hop == NULL ? XLB_REASON_NO_NEIGHBOR : PKT_NEXT;
+}
+
+#endif

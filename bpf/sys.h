@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * All that the packet code asks of its surroundings, so that the same code runs
+ * in the kernel and, compiled for the host, under sanitizers and fuzzers. On
+ * the host the helpers of this name are ordinary functions that the test gives.
+ */
+#ifndef XLB_SYS_H
+#define XLB_SYS_H
+
+#include <linux/bpf.h>
+#include <linux/types.h>
+
+#ifdef __bpf__
+
+#include <bpf/bpf_helpers.h>
+
+#define sys_ctx xdp_md
+
+/* Set by userland before the program is loaded; constants to the verifier. */
+#define SYS_RODATA const volatile
+
+/* The kernel's side takes care of unaligned words; clang would split them. */
+#define SYS_GET(bits) \
+	static __always_inline __u##bits \
+	get##bits(const void *p) \
+	{ \
+		return *(const __u##bits *)p; \
+	}
+#define SYS_PUT(bits) \
+	static __always_inline void \
+	put##bits(void *p, __u##bits v) \
+	{ \
+		*(__u##bits *)p = v; \
+	}
+
+static __always_inline __u8 *
+sys_data(const struct sys_ctx *ctx)
+{
+	return (__u8 *)(long)ctx->data;
+}
+
+static __always_inline __u8 *
+sys_end(const struct sys_ctx *ctx)
+{
+	return (__u8 *)(long)ctx->data_end;
+}
+
+#else
+
+#include <string.h>
+
+#define SYS_RODATA static
+#undef __always_inline
+#define __always_inline inline __attribute__((always_inline, unused))
+#define SEC(name) __attribute__((unused))
+#define __uint(name, value) int(*name)[value]
+#define __type(name, value) __typeof__(value) *name
+#define __array(name, value) __typeof__(value) *name[]
+
+struct sys_ctx {
+	__u8 *data, *data_end;	/* the first buffer */
+	__u32 ingress_ifindex;
+};
+
+void *bpf_map_lookup_elem(void *map, const void *key);
+long bpf_redirect_map(void *map, __u64 key, __u64 flags);
+long bpf_xdp_adjust_head(struct sys_ctx *ctx, int delta);
+long bpf_xdp_adjust_tail(struct sys_ctx *ctx, int delta);
+__u64 bpf_xdp_get_buff_len(struct sys_ctx *ctx);
+
+#define SYS_GET(bits) \
+	static __always_inline __u##bits \
+	get##bits(const void *p) \
+	{ \
+		__u##bits v; \
+\
+		memcpy(&v, p, sizeof(v)); \
+		return v; \
+	}
+#define SYS_PUT(bits) \
+	static __always_inline void \
+	put##bits(void *p, __u##bits v) \
+	{ \
+		memcpy(p, &v, sizeof(v)); \
+	}
+
+static __always_inline __u8 *
+sys_data(const struct sys_ctx *ctx)
+{
+	return ctx->data;
+}
+
+static __always_inline __u8 *
+sys_end(const struct sys_ctx *ctx)
+{
+	return ctx->data_end;
+}
+
+#endif
+
+SYS_GET(16)
+SYS_GET(32)
+SYS_GET(64)
+SYS_PUT(16)
+SYS_PUT(32)
+SYS_PUT(64)
+
+#define SYS_LITTLE (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)
+
+/* Big-endian (wire) to host order and back, and the same for little-endian. */
+static __always_inline __u16
+be16(__u16 v)
+{
+	return SYS_LITTLE ? __builtin_bswap16(v) : v;
+}
+
+static __always_inline __u32
+be32(__u32 v)
+{
+	return SYS_LITTLE ? __builtin_bswap32(v) : v;
+}
+
+static __always_inline __u64
+le64(__u64 v)
+{
+	return SYS_LITTLE ? v : __builtin_bswap64(v);
+}
+
+/* The kernel publishes by single stores: one load each, never repeated. */
+#define READ_ONCE(x) (*(const volatile __typeof__(x) *)&(x))
+
+#endif

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The load balancer's packet program: a list of stages, read from the top. */
+#include "pkt.h"
+#include "parse.h"
+#include "vip.h"
+#include "select.h"
+#include "encap.h"
+#include "stats.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct xlb_settings);
+} settings SEC(".maps");
+
+/* Not for packets: xlbd's own, loaded and pinned with the rest. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, XLB_HEALTH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct xlb_health_key);
+	__type(value, struct xlb_health);
+} health SEC(".maps");
+
+struct xlb_grace {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(__u32));
+	__array(values, struct xlb_grace);
+} grace SEC(".maps");
+
+#define STAGE(call) \
+	do { \
+		enum xlb_reason stage_reason_ = (call); \
+\
+		if (stage_reason_ != PKT_NEXT) \
+			return stage_reason_; \
+	} while (0)
+
+static __always_inline enum xlb_reason
+xlb_balance(struct pkt *p, int v6)
+{
+	__u32 zero = 0;
+
+	STAGE(v6 ? parse_address6(p) : parse_address4(p));
+	STAGE(vip_match(p));
+	STAGE(v6 ? parse_header6(p) : parse_header4(p));
+	STAGE(parse_ports(p));
+	p->settings = bpf_map_lookup_elem(&settings, &zero);
+	if (p->settings == NULL)
+		return XLB_REASON_ENCAP_FAILED;
+	STAGE(vip_source(p, v6));
+	STAGE(vip_service(p));
+	STAGE(select_hash(p, v6));
+	STAGE(select_backend(p));
+	STAGE(select_hop(p));
+	STAGE(encap_push(p, v6));
+	return encap_send(p);
+}
+
+static __always_inline enum xlb_reason
+xlb_packet(struct pkt *p)
+{
+	STAGE(parse_link(p));
+	if (p->ethertype == be16(ETH_P_IP))
+		return xlb_balance(p, 0);
+	if (p->ethertype == be16(ETH_P_IPV6))
+		return xlb_balance(p, 1);
+	return XLB_REASON_NOT_VIP;
+}
+
+int xlb(struct sys_ctx *ctx);	/* the host's tests call it by this name */
+
+SEC("xdp")
+int
+xlb(struct sys_ctx *ctx)
+{
+	struct pkt p = { .ctx = ctx, .pos = sys_data(ctx), .end = sys_end(ctx),
+	    .service = PKT_SERVICE_NONE };
+	enum xlb_reason reason = xlb_packet(&p);
+
+	stats_reason(reason);
+	switch (reason_verdict(reason)) {
+	case VERDICT_SENT:
+		stats_sent(&p);
+		return p.action;
+	case VERDICT_PASS:
+		return XDP_PASS;
+	default:
+		if (p.service != PKT_SERVICE_NONE)
+			stats_dropped(&p);
+		return XDP_DROP;
+	}
+}
+
+char LICENSE[] SEC("license") = "GPL";
