@@ -155,6 +155,39 @@ prefix_has(const struct prefix *p, const struct addr *a)
 }
 
 int
+prefix_cmp(const struct prefix *a, const struct prefix *b)
+{
+	int c = addr_cmp(&a->addr, &b->addr);
+
+	return c != 0 ? c : (int)a->len - (int)b->len;
+}
+
+static int
+prefix_order(const void *a, const void *b)
+{
+	return prefix_cmp(a, b);
+}
+
+bool
+prefix_find(const struct prefix *p, size_t n, const struct prefix *want)
+{
+	return n > 0 && bsearch(want, p, n, sizeof(*p), prefix_order) != NULL;
+}
+
+size_t
+prefix_sort(struct prefix *p, size_t n)
+{
+	size_t i, kept = 0;
+
+	if (n > 0)
+		qsort(p, n, sizeof(*p), prefix_order);
+	for (i = 0; i < n; i++)
+		if (kept == 0 || prefix_cmp(&p[i], &p[kept - 1]) != 0)
+			p[kept++] = p[i];
+	return kept;
+}
+
+int
 addrport_parse(const char *s, struct addr *a, uint16_t *port)
 {
 	char buf[ADDR_STR_MAX];

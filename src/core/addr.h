@@ -43,6 +43,11 @@ const char *addr_print(const struct addr *a, char buf[ADDR_STR_MAX]);
 int prefix_parse(const char *s, struct prefix *out);
 const char *prefix_print(const struct prefix *p, char buf[PREFIX_STR_MAX]);
 bool prefix_has(const struct prefix *p, const struct addr *a);
+int prefix_cmp(const struct prefix *a, const struct prefix *b);
+/* In a sorted array: bsearch() by prefix_cmp(), fit for n = 0. */
+bool prefix_find(const struct prefix *p, size_t n, const struct prefix *want);
+/* Sorts and drops duplicates; returns how many are left. */
+size_t prefix_sort(struct prefix *p, size_t n);
 
 /* "a.b.c.d:port", "[v6]:port"; the port in host byte order, 0..65535. */
 int addrport_parse(const char *s, struct addr *a, uint16_t *port);
