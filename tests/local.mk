@@ -19,3 +19,7 @@ TESTS += $(UNIT_TESTS)
 UNIT_TESTS += tests/unit/test_addr
 tests_unit_test_addr_SOURCES = tests/unit/test_addr.c tests/unit/unit.h
 tests_unit_test_addr_LDADD = $(UNIT_LIBS)
+
+UNIT_TESTS += tests/unit/test_announce
+tests_unit_test_announce_SOURCES = tests/unit/test_announce.c tests/unit/unit.h
+tests_unit_test_announce_LDADD = $(UNIT_LIBS)

@@ -13,7 +13,8 @@
 enum announce_why {
 	ANNOUNCE_OK,
 	ANNOUNCE_NO_BGP,	/* no bgp: section */
-	ANNOUNCE_STOPPING,	/* xlb stop, or the node drains: withdrawn */
+	ANNOUNCE_STOPPING,	/* xlb stop, or the node drains: withdrawn, or
+				 * not announced any more */
 	ANNOUNCE_NO_DATAPATH,	/* XDP missing, maps not committed */
 	ANNOUNCE_NOT_READY,	/* a required service lacks eligible backends */
 	ANNOUNCE_HOLD,		/* ready, but not yet for bgp.hold */
@@ -37,13 +38,15 @@ struct announce_row {
 struct announce {
 	struct announce_row *row;
 	size_t n;
-	bool changed;		/* by the last announce_step() */
+	bool changed;		/* by the last announce_step(): a row came or
+				 * went, or its `wanted`, `gshut` or `why` */
 };
 
 /* How far a drain or a stop of the node has come. */
 enum announce_phase {
 	PHASE_SERVE,		/* announce what is ready */
-	PHASE_GSHUT,		/* announced with 65535:0 */
+	PHASE_GSHUT,		/* what is announced stays, with 65535:0; nothing
+				 * new is */
 	PHASE_WITHDRAW,		/* nothing is announced */
 };
 
@@ -60,16 +63,27 @@ struct announce_input {
 
 /*
  * The next announcement from the last one (`prev` may be NULL). Rows of
- * addresses that the configuration no longer has vanish. `*next` is in `a`.
- * Returns the time at which a hold ends (.ns = 0: none) and the caller should
- * step again.
+ * addresses that the configuration no longer has vanish. `*next` is in `a`;
+ * of `prev` only what outlives its configuration is read. Returns the time at
+ * which a hold ends (.ns = 0: none) and the caller should step again. Hold is
+ * about the services: neither a drain nor the data path starts it anew.
  */
 mono_t announce_step(const struct announce *prev,
     const struct announce_input *in, mono_t now, int64_t realtime,
     struct arena *a, struct announce *next);
 
-/* Only what `a` and `b` both announce: what may stay while maps change. */
+/* `next` without what `prev` (NULL: nothing) does not announce: what may stay
+ * while maps change. */
 void announce_keep(const struct announce *prev, const struct announce *next,
     struct arena *a, struct announce *out);
+
+/* Where its route leads: the `announce` prefix, else the address alone. Equal
+ * prefixes are one route, up while any of their addresses is wanted. */
+struct prefix announce_prefix(const struct announce_row *row);
+
+/* The addresses of `c` whose routes are among the sorted prefixes `p`, as
+ * announce_input wants them: sorted, in `a`. */
+struct addr *announce_adopted(const struct conf *c, const struct prefix *p,
+    size_t np, struct arena *a, size_t *n);
 
 #endif
