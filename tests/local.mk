@@ -23,3 +23,15 @@ tests_unit_test_addr_LDADD = $(UNIT_LIBS)
 UNIT_TESTS += tests/unit/test_announce
 tests_unit_test_announce_SOURCES = tests/unit/test_announce.c tests/unit/unit.h
 tests_unit_test_announce_LDADD = $(UNIT_LIBS)
+
+UNIT_TESTS += tests/unit/test_bird_text
+tests_unit_test_bird_text_SOURCES = tests/unit/test_bird_text.c \
+	tests/unit/unit.h
+tests_unit_test_bird_text_LDADD = $(UNIT_LIBS)
+
+UNIT_TESTS += tests/unit/test_bird_config
+tests_unit_test_bird_config_SOURCES = tests/unit/test_bird_config.c \
+	tests/unit/unit.h
+tests_unit_test_bird_config_LDADD = $(UNIT_LIBS)
+EXTRA_DIST += tests/bird/config/full.conf tests/bird/config/one-peer.conf
+EXTRA_DIST += tests/bird/config/one-peer6.conf

@@ -11,15 +11,28 @@
 
 #include "core/announce.h"
 
-/* The include of one family: sorted, deduplicated route lines, the same bytes
- * for the same input. 0, or -1 on a write error. */
+#define BIRD_DEVICE "xlb0"		/* where the routes point, io/tun.h */
+#define BIRD_DIRECTORY "/run/xlb-bird"	/* that of the packaged wrapper */
+
+/*
+ * The include of one family: sorted, deduplicated route lines, the same bytes
+ * for the same input. Addresses with the same `announce` prefix share a route;
+ * its attributes are those of all of them, up or not, so that they do not change
+ * with health: every community, the greatest MED, the most prepending. 0, or -1
+ * on a write error.
+ */
 int bird_render(const struct announce *an, const struct conf *c, int family,
     FILE *out);
 
-/* A complete bird.conf for the `bgp:` section (xlb bird-config). 0, or -1 with
- * the reason in `dg` (no bgp: section). */
-int bird_config_render(const struct conf *c, const char *wrapper, FILE *out,
-    struct diag *dg);
+/*
+ * A complete bird.conf for the `bgp:` section (xlb bird-config). It includes
+ * the packaged `wrapper`; NULL, or a bgp.bird.directory of its own: the wrapper
+ * is written out. `local`: this node's address towards each neighbour; NULL, or
+ * one unset: no `strict bind`, for which BIRD wants it. 0, or -1 with the
+ * reasons in `dg`: no bgp: section, or what BIRD's language cannot express.
+ */
+int bird_config_render(const struct conf *c, const char *wrapper,
+    const struct addr *local, FILE *out, struct diag *dg);
 
 /* Addresses and prefixes of the route lines in an include that an earlier
  * xlbd wrote. Sorted prefixes; lines that are not ours are skipped. */
@@ -42,6 +55,21 @@ int bird_line_parse(const char *line, size_t len, int prev,
 /* What a code means to `configure`. */
 enum bird_verdict { BIRD_DONE, BIRD_PENDING, BIRD_RETRY, BIRD_REFUSED };
 enum bird_verdict bird_configure_verdict(int code);
+
+/* One line of `show protocols all`, which the caller reads in order. */
+enum bird_field {
+	BIRD_FIELD_NONE,	/* nothing that matters here */
+	BIRD_FIELD_PROTOCOL,	/* a new one begins: name, kind, value = state */
+	BIRD_FIELD_SESSION,	/* value: "Established" */
+	BIRD_FIELD_CHANNEL,	/* a new one begins, value: "ipv4" */
+	BIRD_FIELD_EXPORTED,	/* number: routes the channel exports */
+};
+struct bird_detail {
+	char name[64], kind[16], value[32];	/* cut to fit */
+	uint32_t number;
+};
+enum bird_field bird_protocol_parse(int code, const char *text, size_t len,
+    struct bird_detail *out);
 
 /* " 192.0.2.1/32  unicast [xlb4 ...] * (200)": 0 and the prefix, -1: no route
  * line. */

@@ -3,6 +3,7 @@
 # fail to link when core calls I/O.
 noinst_LIBRARIES += libxlbcore.a
 # Headers whose source is not there yet.
+EXTRA_DIST += src/core/announce.h src/core/bird_text.h src/core/conf.h \
 	src/core/health.h src/core/maglev.h src/core/plan.h src/core/state.h
 libxlbcore_a_SOURCES =
 libxlbcore_a_SOURCES += src/core/arena.c src/core/arena.h
@@ -10,3 +11,5 @@ libxlbcore_a_SOURCES += src/core/diag.c src/core/diag.h
 libxlbcore_a_SOURCES += src/core/addr.c src/core/addr.h
 libxlbcore_a_SOURCES += src/core/mono.h src/core/options.h
 libxlbcore_a_SOURCES += src/core/announce.c src/core/announce.h
+libxlbcore_a_SOURCES += src/core/bird_text.h src/core/bird_render.c
+libxlbcore_a_SOURCES += src/core/bird_config.c src/core/bird_reply.c
