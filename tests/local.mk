@@ -33,5 +33,6 @@ UNIT_TESTS += tests/unit/test_bird_config
 tests_unit_test_bird_config_SOURCES = tests/unit/test_bird_config.c \
 	tests/unit/unit.h
 tests_unit_test_bird_config_LDADD = $(UNIT_LIBS)
-EXTRA_DIST += tests/bird/config/full.conf tests/bird/config/one-peer.conf
-EXTRA_DIST += tests/bird/config/one-peer6.conf
+EXTRA_DIST += tests/golden/bird-config/full.conf
+EXTRA_DIST += tests/golden/bird-config/one-peer.conf
+EXTRA_DIST += tests/golden/bird-config/one-peer6.conf

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * `xlb bird-config`: goldens in tests/bird/config, and BIRD itself reads each.
- * UPDATE=1 rewrites the goldens.
+ * `xlb bird-config`: goldens in tests/golden/bird-config, and BIRD itself reads
+ * them. UPDATE=1 rewrites the goldens.
  */
 #include "unit.h"
 
@@ -66,7 +66,7 @@ golden(const char *name, const char *text)
 	char path[4096], file[128], *want;
 	FILE *f;
 
-	snprintf(file, sizeof(file), "tests/bird/config/%s", name);
+	snprintf(file, sizeof(file), "tests/golden/bird-config/%s", name);
 	source_path(path, sizeof(path), file);
 	if (getenv("UPDATE") != NULL) {
 		f = fopen(path, "w");
