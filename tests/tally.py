@@ -96,7 +96,9 @@ def main(logdir, command, *args):
     shown = set()
     for t in failed:
         print(f"\nFAILED {t.name}")
-        if t.text not in shown:  # one log may hold several failures
+        if t.text in shown and "\n" in t.text:
+            print("    in the log above")  # it holds several failures
+        elif t.text:
             shown.add(t.text)
             print("    " + t.text.rstrip().replace("\n", "\n    "))
     skipped = collections.Counter(

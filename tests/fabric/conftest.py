@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+import os
+import pathlib
+import signal
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+import fabric as fab  # noqa: E402
+import lab  # noqa: E402
+
+
+def pytest_configure():
+    # So that the fixtures below end as they do after Ctrl-C.
+    def interrupt(signum, frame):
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, interrupt)
+    signal.signal(signal.SIGHUP, interrupt)
+
+
+@pytest.fixture(scope="session")
+def network():
+    """Router, backends and links; no node yet."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root: network namespaces and BPF")
+    f = fab.Fabric()
+    try:
+        f.up_network()
+        yield f
+    finally:
+        f.close()
+
+
+@pytest.fixture(scope="session")
+def whole(network):
+    network.up_nodes()
+    return network
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = (yield).get_result()
+    if report.failed and lab.RUN.exists():
+        f = item.funcargs.get("fabric") or item.funcargs.get("network")
+        for path, lines in (f.logs() if f else ()):
+            report.sections.append((f"end of {path}", "\n".join(lines)))

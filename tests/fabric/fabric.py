@@ -1,0 +1,549 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A small data centre in network namespaces.
+
+    client ---- router ---- rack (a bridge) ---- lb1, lb2 (xlbd + BIRD)
+                  |                        `---- b1, b2 (nginx, xlb-decap)
+                  `-------- b3, a backend one hop further
+
+The router speaks BGP with both nodes and spreads flows over their paths. The
+backends hold the VIPs on lo and answer the client through the router.
+"""
+
+import dataclasses
+import json
+import os
+import pathlib
+import re
+import signal
+import socket
+import subprocess
+import time
+
+import lab
+from lab import FabricError, wait
+
+HERE = pathlib.Path(__file__).resolve().parent
+PYTHON = "/usr/bin/python3"
+
+NODES = ("lb1", "lb2")
+BACKENDS = ("b1", "b2", "b3")
+VIP = {4: "203.0.113.10", 6: "2001:db8:5::10"}
+PORT = 80
+NODE_AS, ROUTER_AS = 65001, 65000
+
+# namespace: (network number, host number); 254 is the router in each network.
+PLACE = {"client": (0, 10), "lb1": (1, 1), "lb2": (1, 2), "b1": (1, 11),
+         "b2": (1, 12), "b3": (3, 13)}
+ROUTER_HOST = 254
+ROUTER_IF = {0: "client", 1: "rack", 3: "far"}
+# Room for an outer header. A veth whose peer runs XDP takes no more than 3506.
+MTU = {0: 1500, 1: 1600, 3: 1600}
+
+
+def address4(net, host):
+    return f"10.99.{net}.{host}"
+
+
+def address6(net, host):
+    return f"2001:db8:99:{net}::{host:x}"
+
+
+def address(ns, family):
+    return (address4 if family == 4 else address6)(*PLACE[ns])
+
+
+def device(ns):
+    """Backends name theirs by the namespace: xlb-decap pins by device."""
+    return lab.PREFIX + ns if ns in BACKENDS else "eth0"
+
+
+# The address that the pool has for a backend: both families, so every mix of
+# VIP and backend is in the fabric.
+POOL_ADDRESS = {"b1": address("b1", 4), "b2": address("b2", 4),
+                "b3": address("b3", 6)}
+
+
+@dataclasses.dataclass
+class Request:
+    start: float  # seconds since boot
+    ms: float
+    status: int
+    backend: str
+    error: str
+    conn: int  # a kept connection's number, else None
+
+    @property
+    def ok(self):
+        return self.error is None and self.status == 200
+
+
+@dataclasses.dataclass
+class Answer:
+    exit: int
+    out: str
+    err: str
+
+    @property
+    def json(self):
+        try:
+            return json.loads(self.out)
+        except ValueError:
+            raise FabricError(
+                f"no JSON (exit {self.exit}): {self.out}{self.err}") from None
+
+
+def now():
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+def shares(requests):
+    """{backend: number of good answers}, sorted by name."""
+    count = {}
+    for r in requests:
+        if r.ok:
+            count[r.backend] = count.get(r.backend, 0) + 1
+    return dict(sorted(count.items()))
+
+
+class Load:
+    """A client that goes on until stop()."""
+
+    def __init__(self, lab_, argv):
+        self.out = lab.RUN / "client" / f"load-{time.monotonic_ns()}.jsonl"
+        with open(self.out, "wb") as out:
+            self.process = lab_.start("client", "load", *argv, stdout=out,
+                                      stdin=subprocess.PIPE)
+
+    def rows(self):
+        text = self.out.read_text()
+        return [Request(**json.loads(line)) for line in
+                text[:text.rfind("\n") + 1].splitlines()]
+
+    def wait_for(self, n):
+        """Until n more requests are over."""
+        base = len(self.rows())
+        wait(f"{n} more requests", lambda: len(self.rows()) >= base + n, 20,
+             lambda: len(self.rows()) - base)
+
+    def stop(self):
+        self.process.popen.stdin.close()
+        status = self.process.exit()
+        if status != 0:
+            raise FabricError(f"the client ended with {status}: see "
+                              f"{self.process.log}")
+        return self.rows()
+
+
+class Fabric(lab.Lab):
+    def __init__(self, build=None, say=None):
+        super().__init__(say)
+        self.build = pathlib.Path(
+            build or os.environ.get("XLB_BUILD") or HERE.parents[1] / "build")
+        self.daemon = {}  # node: its xlbd
+        self.bird_process = {}  # node or "router"
+        self.nginx = {}
+
+    def program(self, name):
+        path = self.build / "src" / name
+        if not path.exists():
+            raise FabricError(f"{path} is not built")
+        return path
+
+    # ---- the network ------------------------------------------------------
+
+    def build_network(self):
+        for ns in ("router", "rack", *PLACE):
+            self.netns(ns)
+            self.prepare_stack(ns)
+        self.link("router", ROUTER_IF[0], "client", "eth0", MTU[0])
+        self.link("router", ROUTER_IF[1], "rack", "router", MTU[1])
+        self.link("router", ROUTER_IF[3], "b3", device("b3"), MTU[3])
+        for ns in ("lb1", "lb2", "b1", "b2"):
+            self.link("rack", ns, ns, device(ns), MTU[1])
+        self.run("rack", "ip", "link", "add", "br0", "mtu", MTU[1], "type",
+                 "bridge", "mcast_snooping", "0")
+        for port in ("router", "lb1", "lb2", "b1", "b2"):
+            self.run("rack", "ip", "link", "set", port, "master", "br0")
+        self.run("rack", "ip", "link", "set", "br0", "up")
+        for net, name in ROUTER_IF.items():
+            self.give("router", name, net, ROUTER_HOST)
+        for ns, (net, host) in PLACE.items():
+            self.give(ns, device(ns), net, host)
+            self.run(ns, "ip", "route", "add", "default", "via",
+                     address4(net, ROUTER_HOST))
+            self.run(ns, "ip", "-6", "route", "add", "default", "via",
+                     address6(net, ROUTER_HOST))
+        self.load_veth_programs()
+        for ns in NODES:
+            self.set_xdp("rack", ns, "xlbf_pass")
+
+    def prepare_stack(self, ns):
+        """Before there is a device: no wait for duplicate addresses."""
+        keys = ["net.ipv6.conf.all.accept_dad=0",
+                "net.ipv6.conf.default.accept_dad=0",
+                "net.ipv6.conf.default.accept_ra=0"]
+        if ns == "router":
+            keys += ["net.ipv4.ip_forward=1", "net.ipv6.conf.all.forwarding=1",
+                     "net.ipv4.fib_multipath_hash_policy=1",
+                     "net.ipv6.fib_multipath_hash_policy=1"]
+        if ns in BACKENDS:
+            keys += ["net.ipv4.conf.all.arp_ignore=1",
+                     "net.ipv4.conf.all.arp_announce=2"]
+        self.run(ns, "sysctl", "-q", "-w", *keys)
+        self.run(ns, "ip", "link", "set", "lo", "up")
+        if ns in BACKENDS:
+            self.run(ns, "ip", "addr", "add", VIP[4] + "/32", "dev", "lo")
+            self.run(ns, "ip", "addr", "add", VIP[6] + "/128", "dev", "lo")
+
+    def link(self, ns1, if1, ns2, if2, mtu):
+        self.run(ns1, "ip", "link", "add", if1, "mtu", mtu, "type", "veth",
+                 "peer", "name", if2, "mtu", mtu, "netns", lab.PREFIX + ns2)
+        for ns, name in ((ns1, if1), (ns2, if2)):
+            # XDP sees packets as they are: no checksum left for a NIC to
+            # fill in, no segments of 64 kB.
+            self.run(ns, "ethtool", "-K", name, "tx", "off", "tso", "off",
+                     "gso", "off", "gro", "off")
+            self.run(ns, "ip", "link", "set", name, "up")
+
+    def give(self, ns, name, net, host):
+        self.run(ns, "ip", "addr", "add", address4(net, host) + "/24", "dev",
+                 name)
+        self.run(ns, "ip", "addr", "add", address6(net, host) + "/64", "dev",
+                 name, "nodad")
+
+    def load_veth_programs(self):
+        pins = lab.BPFFS / (lab.BPF_PREFIX + "veth")
+        pins.mkdir()
+        self.run(None, "bpftool", "prog", "loadall",
+                 self.build / "tests/fabric/veth.bpf.o", pins)
+
+    def set_xdp(self, ns, name, program):
+        """One of veth.bpf.c on a device, None for none."""
+        if program is None:
+            self.run(ns, "bpftool", "net", "detach", "xdpdrv", "dev", name)
+        else:
+            self.run(ns, "bpftool", "net", "attach", "xdpdrv", "pinned",
+                     lab.BPFFS / (lab.BPF_PREFIX + "veth") / program, "dev",
+                     name, "overwrite")
+
+    def xdp_frames(self, node, count=10, seconds=2.0):
+        """How many of `count` frames a node's device returns by XDP_TX."""
+        self.set_xdp(node, "eth0", "xlbf_tx")
+        try:
+            return int(self.run("rack", PYTHON, HERE / "frames.py", node,
+                                count, seconds).stdout)
+        finally:
+            self.set_xdp(node, "eth0", None)
+
+    def test_itself(self):
+        """10 frames out, 10 back, at each node: else nothing below holds."""
+        for node in NODES:
+            back = self.xdp_frames(node)
+            if back != 10:
+                raise FabricError(f"{node}: of 10 frames sent {back} came "
+                                  "back by XDP_TX; veth does not carry it")
+
+    # ---- BIRD -------------------------------------------------------------
+
+    def start_bird(self, who, text):
+        d = lab.RUN / who
+        (d / "bird").mkdir(exist_ok=True)
+        (d / "bird.conf").write_text(f'log "{d}/bird.log" all;\n' + text)
+        self.bird_process[who] = self.start(
+            who, "bird-out", "bird", "-f", "-c", d / "bird.conf", "-s",
+            d / "bird.ctl", "-P", d / "bird.pid")
+        wait(f"BIRD of {who} to answer", lambda: self.bird_answers(who))
+
+    def bird_answers(self, who):
+        try:
+            return self.bird(who, "show status")
+        except (OSError, FabricError):
+            return None
+
+    def stop_bird(self, who, sig=signal.SIGTERM):
+        self.bird_process[who].signal(sig)
+        self.bird_process[who].exit()
+
+    def bird(self, who, command):
+        """The reply to a command, [(code, text)]."""
+        with socket.socket(socket.AF_UNIX) as s:
+            s.settimeout(5)
+            s.connect(str(lab.RUN / who / "bird.ctl"))
+            f = s.makefile("rw", newline="\n")
+            f.readline()  # the greeting
+            f.write(command + "\n")
+            f.flush()
+            reply, code = [], None
+            while True:
+                line = f.readline()
+                if not line:
+                    raise FabricError(f"BIRD of {who} hung up: {command}")
+                line = line.rstrip("\n")
+                if line.startswith("+"):
+                    continue
+                if line.startswith(" "):
+                    reply.append((code, line[1:]))
+                    continue
+                code = int(line[:4])
+                reply.append((code, line[5:]))
+                if line[4:5] != "-":
+                    return reply
+
+    def sessions(self, who="router"):
+        """{BGP protocol: state} of a BIRD."""
+        return {row[0]: row[-1] for row in
+                (text.split() for code, text in self.bird(who, "show protocols")
+                 if code == 1002) if row[1] == "BGP"}
+
+    def router_conf(self):
+        peers = "".join(
+            f"protocol bgp {node}_{f} from lb {{ neighbor {address(node, f)} as"
+            f" {NODE_AS}; ipv{f} {{ import all; export none; }}; }}\n"
+            for node in NODES for f in (4, 6))
+        return f"""router id {address4(1, ROUTER_HOST)};
+protocol device {{ }}
+protocol kernel k4 {{ merge paths on limit 16; ipv4 {{ import none; \
+export where source = RTS_BGP; }}; }}
+protocol kernel k6 {{ merge paths on limit 16; ipv6 {{ import none; \
+export where source = RTS_BGP; }}; }}
+protocol bfd {{ interface "rack" {{ interval 100 ms; multiplier 3; }}; }}
+template bgp lb {{
+  local as {ROUTER_AS};
+  hold time 9; keepalive time 3; bfd on;
+  connect delay time 1; connect retry time 2; error wait time 1,5;
+}}
+{peers}"""
+
+    def node_conf(self, node):
+        return self.xlb(node, "bird-config").out
+
+    def bgp_up(self, node):
+        state = self.sessions()
+        return all(state.get(f"{node}_{f}") == "Established" for f in (4, 6))
+
+    def wait_bgp(self, node, timeout=15.0):
+        wait(f"BGP between router and {node}", lambda: self.bgp_up(node),
+             timeout, self.sessions)
+
+    def paths(self, family, prefix=None):
+        """The nodes that the router's kernel spreads a prefix over."""
+        prefix = prefix or VIP[family]
+        out = self.run("router", "ip", "-j", f"-{family}", "route", "show",
+                       prefix, "proto", "bird").stdout
+        hops = [hop for route in json.loads(out or "[]")
+                for hop in route.get("nexthops", [route])]
+        node = {address(n, family): n for n in NODES}
+        return sorted(node.get(h.get("gateway"), h.get("gateway"))
+                      for h in hops)
+
+    def wait_paths(self, nodes, timeout=15.0, families=(4, 6)):
+        """Until the router has exactly these nodes for each VIP."""
+        for f in families:
+            wait(f"the router's paths to {VIP[f]} to be {list(nodes)}",
+                 lambda f=f: self.paths(f) == sorted(nodes), timeout,
+                 lambda f=f: self.paths(f))
+
+    # ---- backends ---------------------------------------------------------
+
+    def start_backend(self, b):
+        d = lab.RUN / b
+        (d / "nginx.conf").write_text(f"""daemon off;
+master_process off;
+pid {d}/nginx.pid;
+error_log {d}/nginx.log warn;
+events {{ worker_connections 1024; }}
+http {{
+  access_log off;
+  client_body_temp_path {d}/t1; proxy_temp_path {d}/t2;
+  fastcgi_temp_path {d}/t3; uwsgi_temp_path {d}/t4; scgi_temp_path {d}/t5;
+  keepalive_requests 1000000;
+  server {{
+    listen 0.0.0.0:{PORT} backlog=4096; listen [::]:{PORT} backlog=4096;
+    add_header X-Backend {b};
+    location / {{ return 200 "{b}\\n"; }}
+  }}
+}}
+""")
+        self.nginx[b] = self.start(b, "nginx-out", "nginx", "-c",
+                                   d / "nginx.conf", "-e", d / "nginx.log")
+        for f in (4, 6):
+            wait(f"nginx of {b} on {address(b, f)}",
+                 lambda f=f: lab.connects("router", address(b, f), PORT))
+
+    def kill_backend(self, b):
+        self.nginx[b].kill()
+
+    def attach_decap(self, b):
+        sources = [x for n in NODES for f in (4, 6)
+                   for x in ("--from", address(n, f))]
+        self.run(b, self.program("xlb-decap"), "attach", device(b), *sources)
+        # XDP on one end of a veth pair; the other end sends as before.
+
+    # ---- nodes ------------------------------------------------------------
+
+    def options(self, node):
+        d = lab.RUN / node
+        return ["--config", d / "xlb.yaml", "--run-dir", d / "run",
+                "--bpf-dir", lab.BPFFS / (lab.BPF_PREFIX + node),
+                "--state-dir", d / "state", "--bird-dir", d / "bird",
+                "--bird-socket", d / "bird.ctl"]
+
+    def config(self, node, weight=None, state=None, pool=BACKENDS,
+               min_healthy=1, hold="200ms"):
+        """A node's xlb.yaml; `weight` and `state` by backend."""
+        weight, state = weight or {}, state or {}
+        members = "\n".join(
+            '      - {name: %s, address: "%s", weight: %d, state: %s}' % (
+                b, POOL_ADDRESS[b], weight.get(b, 100),
+                state.get(b, "active")) for b in pool)
+        return f"""node: {{name: {node}}}
+interfaces:
+  - {{name: eth0, xdp: native}}
+bgp:
+  local_as: {NODE_AS}
+  router_id: {address(node, 4)}
+  neighbors:
+    - {{address: {address4(1, ROUTER_HOST)}, as: {ROUTER_AS}}}
+    - {{address: "{address6(1, ROUTER_HOST)}", as: {ROUTER_AS}}}
+  hold: {hold}
+  graceful_shutdown: 0s
+  linger: 500ms
+checks:
+  web: {{type: tcp, port: {PORT}, interval: 200ms, timeout: 150ms, rise: 2, \
+fall: 2, via: direct}}
+pools:
+  web:
+    check: web
+    min_healthy: {min_healthy}
+    backends:
+{members}
+services:
+  - name: www
+    addresses: [{VIP[4]}, "{VIP[6]}"]
+    listen: [tcp/{PORT}]
+    pool: web
+metrics: {{listen: "off"}}
+"""
+
+    def write_config(self, node, text):
+        path = lab.RUN / node / "xlb.yaml"
+        new = path.with_suffix(".new")
+        new.write_text(text)
+        new.rename(path)
+        return path
+
+    def xlb(self, node, *args, stdin=None, timeout=30.0):
+        done = self.run(node, self.program("xlb"), *self.options(node), *args,
+                        check=False, stdin=stdin, timeout=timeout)
+        return Answer(done.returncode, done.stdout, done.stderr)
+
+    def must(self, node, *args, **kw):
+        """xlb that has to succeed."""
+        a = self.xlb(node, *args, **kw)
+        if a.exit != 0:
+            raise FabricError(f"{node}: xlb {' '.join(map(str, args))}: exit "
+                              f"status {a.exit}\n{a.out}{a.err}")
+        return a
+
+    def status(self, node):
+        return self.must(node, "status", "--json").json
+
+    def pool(self, node, name="web"):
+        """{backend: its row in status}."""
+        for p in self.status(node)["pools"]:
+            if p["name"] == name:
+                return {b["name"]: b for b in p["backends"]}
+        raise FabricError(f"{node}: status shows no pool {name}")
+
+    def eligible(self, node):
+        return sorted(n for n, b in self.pool(node).items() if b["eligible"])
+
+    def slots(self, node):
+        return {n: b["slots"] for n, b in self.pool(node).items()}
+
+    def wait_eligible(self, backends, nodes=NODES, timeout=10.0):
+        """Until a node's ring has slots for these backends alone."""
+        want = sorted(backends)
+        for node in nodes:
+            wait(f"{node} to use {want}",
+                 lambda n=node: self.eligible(n) == want and all(
+                     (s > 0) == (b in want) for b, s in self.slots(n).items()),
+                 timeout, lambda n=node: self.pool(n))
+
+    def wait_answer(self, node, timeout=10.0):
+        def check():
+            if not self.daemon[node].alive():
+                raise FabricError(f"xlbd of {node} ended with exit status "
+                                  f"{self.daemon[node].exit()}")
+            return self.xlb(node, "status", "--json").exit == 0
+
+        wait(f"xlbd of {node} to answer", check, timeout)
+
+    def start_node(self, node):
+        """xlbd alone; its BIRD has a life of its own."""
+        d = lab.RUN / node
+        for sub in ("run", "state", "bird"):
+            (d / sub).mkdir(exist_ok=True)
+        self.daemon[node] = self.start(node, "xlbd", self.program("xlbd"),
+                                       *self.options(node))
+        self.wait_answer(node)
+
+    def stop_node(self, node):
+        self.must(node, "stop")
+        status = self.daemon[node].exit(15)
+        if status != 0:
+            raise FabricError(f"xlbd of {node}: exit status {status}")
+
+    def wait_ready(self, nodes=NODES):
+        for node in nodes:
+            self.wait_bgp(node)
+        self.wait_eligible(BACKENDS, nodes)
+        self.wait_paths(nodes)
+
+    # ---- all of it --------------------------------------------------------
+
+    def up_network(self):
+        self.open()
+        self.build_network()
+        self.test_itself()
+        self.start_bird("router", self.router_conf())
+        for b in BACKENDS:
+            self.start_backend(b)
+
+    def up_nodes(self):
+        for b in BACKENDS:
+            self.attach_decap(b)
+        for node in NODES:
+            self.write_config(node, self.config(node))
+            self.start_bird(node, self.node_conf(node))
+            self.start_node(node)
+        self.wait_ready()
+
+    # ---- the client -------------------------------------------------------
+
+    def client(self, family, *args, to=None, timeout=5.0):
+        return [PYTHON, HERE / "http_client.py", to or VIP[family], PORT,
+                "--timeout", timeout, *args]
+
+    def http(self, n, family, parallel=16, timeout=5.0, to=None):
+        """n requests, each on a connection of its own."""
+        done = self.run("client", *self.client(
+            family, "--count", n, "--parallel", parallel, to=to,
+            timeout=timeout), timeout=60 + n * timeout / parallel)
+        return [Request(**json.loads(x)) for x in done.stdout.splitlines()]
+
+    def load(self, family, rate=100, keep=0, timeout=5.0, to=None):
+        return Load(self, self.client(family, "--rate", rate, "--keep", keep,
+                                      to=to, timeout=timeout))
+
+    def drops(self, node):
+        """Packets by reason."""
+        return self.must(node, "stats", "--json").json["reasons"]
+
+
+def explain(fabric, error):
+    """An error and what the logs say, for people."""
+    text = [f"{error}"]
+    for path, lines in fabric.logs():
+        text += [f"--- {path}"] + ["    " + line for line in lines]
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(text))

@@ -1,0 +1,143 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A HTTP client that says what became of each request.
+
+usage: http_client.py ADDRESS PORT [--count N] [--parallel N] [--rate N]
+           [--keep N] [--timeout S]
+
+--count N: N requests, each on a connection of its own, --parallel at a time.
+Without it, until standard input ends: --rate such requests a second, and --keep
+connections that send a request every 50 ms for as long as they live.
+
+Prints one JSON object a line: {"start": seconds since boot, "ms", "status",
+"backend", "error", "conn"}; `conn` numbers the kept connections, null else.
+"""
+
+import argparse
+import asyncio
+import ipaddress
+import json
+import sys
+import time
+
+KEEP_PAUSE = 0.05
+
+
+class Client:
+    def __init__(self, args):
+        self.address, self.port = args.address, args.port
+        self.timeout = args.timeout
+        v6 = ipaddress.ip_address(args.address).version == 6
+        host = f"[{args.address}]" if v6 else args.address
+        self.head = f"GET / HTTP/1.1\r\nHost: {host}\r\n"
+        self.stopped = asyncio.Event()
+
+    async def exchange(self, reader, writer, keep):
+        writer.write((self.head + ("" if keep else "Connection: close\r\n")
+                      + "\r\n").encode())
+        await writer.drain()
+        status = int((await reader.readline()).split()[1])
+        header = {}
+        while (line := (await reader.readline()).rstrip()):
+            name, _, value = line.decode("latin-1").partition(":")
+            header[name.lower()] = value.strip()
+        await reader.readexactly(int(header.get("content-length", 0)))
+        return status, header.get("x-backend")
+
+    async def request(self, conn=None, streams=None):
+        """One request; a connection of its own unless `streams` is one."""
+        start = time.clock_gettime(time.CLOCK_BOOTTIME)
+        row = {"start": start, "status": None, "backend": None,
+               "error": None, "conn": conn}
+        writer = None
+
+        async def attempt():
+            nonlocal writer
+            reader, writer = streams or await asyncio.open_connection(
+                self.address, self.port)
+            return await self.exchange(reader, writer, conn is not None)
+
+        try:
+            row["status"], row["backend"] = await asyncio.wait_for(
+                attempt(), self.timeout)
+        except (OSError, EOFError, IndexError, ValueError,
+                asyncio.TimeoutError) as e:
+            row["error"] = str(e) or type(e).__name__
+        finally:
+            if writer and not streams:
+                writer.close()
+        row["ms"] = round(
+            (time.clock_gettime(time.CLOCK_BOOTTIME) - start) * 1e3, 2)
+        print(json.dumps(row), flush=True)
+        return row["error"] is None
+
+    async def some(self, count, parallel):
+        left = iter(range(count))
+
+        async def worker():
+            for _ in left:
+                await self.request()
+
+        await asyncio.gather(*(worker() for _ in range(parallel)))
+
+    async def pause(self, seconds):
+        try:
+            await asyncio.wait_for(self.stopped.wait(), max(seconds, 0))
+        except asyncio.TimeoutError:
+            pass
+
+    async def fresh(self, rate):
+        tasks = set()
+        begin, n = time.monotonic(), 0
+        while not self.stopped.is_set():
+            task = asyncio.create_task(self.request())
+            tasks.add(task)
+            task.add_done_callback(tasks.discard)
+            n += 1
+            await self.pause(begin + n / rate - time.monotonic())
+        await asyncio.gather(*tasks)
+
+    async def kept(self, conn):
+        try:
+            streams = await asyncio.wait_for(asyncio.open_connection(
+                self.address, self.port), self.timeout)
+        except (OSError, asyncio.TimeoutError) as e:
+            print(json.dumps({
+                "start": time.clock_gettime(time.CLOCK_BOOTTIME), "ms": 0,
+                "status": None, "backend": None, "conn": conn,
+                "error": f"connect: {e or type(e).__name__}"}), flush=True)
+            return
+        while not self.stopped.is_set():
+            if not await self.request(conn, streams):
+                break
+            await self.pause(KEEP_PAUSE)
+        streams[1].close()
+
+    async def steady(self, rate, keep):
+        loop = asyncio.get_running_loop()
+        loop.add_reader(sys.stdin, self.stopped.set)  # readable at its end
+        jobs = [self.kept(i) for i in range(keep)]
+        if rate:
+            jobs.append(self.fresh(rate))
+        await asyncio.gather(*jobs)
+
+
+async def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("address")
+    p.add_argument("port", type=int)
+    p.add_argument("--count", type=int)
+    p.add_argument("--parallel", type=int, default=16)
+    p.add_argument("--rate", type=float, default=0)
+    p.add_argument("--keep", type=int, default=0)
+    p.add_argument("--timeout", type=float, default=5)
+    args = p.parse_args()
+    client = Client(args)
+    if args.count is not None:
+        await client.some(args.count, args.parallel)
+    else:
+        await client.steady(args.rate, args.keep)
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

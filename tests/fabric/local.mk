@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Tests in network namespaces, run by `./setup check`, and what demo shares with
+# them. Only their packet programs are compiled.
+EXTRA_DIST += tests/fabric/veth.bpf.c tests/fabric/lab.py \
+	tests/fabric/fabric.py tests/fabric/frames.py \
+	tests/fabric/http_client.py tests/fabric/conftest.py
+EXTRA_DIST += tests/fabric/test_network.py
+
+noinst_DATA += tests/fabric/veth.bpf.o
+CLEANFILES += tests/fabric/veth.bpf.o
+tests/fabric/veth.bpf.o: tests/fabric/veth.bpf.c
+	$(AM_V_at)$(MKDIR_P) tests/fabric
+	$(AM_V_GEN)$(BPF_CLANG) -target bpf -O2 -g -Wall -Wextra -Werror \
+		-idirafter /usr/include/$(BPF_MULTIARCH) \
+		-c $(top_srcdir)/tests/fabric/veth.bpf.c -o $@
