@@ -3,8 +3,8 @@
 # them. Only their packet programs are compiled.
 EXTRA_DIST += tests/fabric/veth.bpf.c tests/fabric/lab.py \
 	tests/fabric/fabric.py tests/fabric/frames.py \
-	tests/fabric/http_client.py tests/fabric/conftest.py
-EXTRA_DIST += tests/fabric/test_network.py
+	tests/fabric/http_client.py tests/fabric/conftest.py tests/fabric/demo.py
+EXTRA_DIST += tests/fabric/test_network.py tests/fabric/test_wrapper.py
 
 noinst_DATA += tests/fabric/veth.bpf.o
 CLEANFILES += tests/fabric/veth.bpf.o
