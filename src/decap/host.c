@@ -66,7 +66,7 @@ address_row(const struct nlmsghdr *nlh, void *arg)
 {
 	const struct ifaddrmsg *m = mnl_nlmsg_get_payload(nlh);
 	struct host *h = arg;
-	const struct nlattr *attr, *found = NULL;
+	struct nlattr *attr, *found = NULL;
 	struct prefix p;
 	uint32_t be;
 	bool lo;
