@@ -36,3 +36,9 @@ tests_unit_test_bird_config_LDADD = $(UNIT_LIBS)
 EXTRA_DIST += tests/golden/bird-config/full.conf
 EXTRA_DIST += tests/golden/bird-config/one-peer.conf
 EXTRA_DIST += tests/golden/bird-config/one-peer6.conf
+
+UNIT_TESTS += tests/unit/test_maglev
+tests_unit_test_maglev_SOURCES = tests/unit/test_maglev.c tests/unit/unit.h
+tests_unit_test_maglev_LDADD = $(UNIT_LIBS)
+EXTRA_DIST += tests/golden/rings.txt tests/golden/rings.py
+

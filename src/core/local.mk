@@ -3,8 +3,8 @@
 # fail to link when core calls I/O.
 noinst_LIBRARIES += libxlbcore.a
 # Headers whose source is not there yet.
-EXTRA_DIST += src/core/announce.h src/core/bird_text.h src/core/conf.h \
-	src/core/health.h src/core/maglev.h src/core/plan.h src/core/state.h
+EXTRA_DIST += src/core/conf.h \
+	src/core/plan.h src/core/state.h
 libxlbcore_a_SOURCES =
 libxlbcore_a_SOURCES += src/core/arena.c src/core/arena.h
 libxlbcore_a_SOURCES += src/core/diag.c src/core/diag.h
@@ -13,3 +13,5 @@ libxlbcore_a_SOURCES += src/core/mono.h src/core/options.h
 libxlbcore_a_SOURCES += src/core/announce.c src/core/announce.h
 libxlbcore_a_SOURCES += src/core/bird_text.h src/core/bird_render.c
 libxlbcore_a_SOURCES += src/core/bird_config.c src/core/bird_reply.c
+libxlbcore_a_SOURCES += src/core/hash.h
+libxlbcore_a_SOURCES += src/core/maglev.c src/core/maglev.h
