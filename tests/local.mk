@@ -42,3 +42,6 @@ tests_unit_test_maglev_SOURCES = tests/unit/test_maglev.c tests/unit/unit.h
 tests_unit_test_maglev_LDADD = $(UNIT_LIBS)
 EXTRA_DIST += tests/golden/rings.txt tests/golden/rings.py
 
+UNIT_TESTS += tests/unit/test_health
+tests_unit_test_health_SOURCES = tests/unit/test_health.c tests/unit/unit.h
+tests_unit_test_health_LDADD = $(UNIT_LIBS)

@@ -43,7 +43,7 @@ const char *health_state_text(enum health_state s);	/* "up" */
 struct health_fsm {
 	enum health_state state;
 	enum probe_result why;	/* of the result that led to `state` */
-	enum probe_result last;	/* the newest result */
+	enum probe_result last;	/* the newest result but PROBE_LOCAL */
 	uint32_t run;		/* consecutive results that contradict `state` */
 };
 
@@ -81,14 +81,28 @@ struct health_table {
 struct health_target *health_targets(const struct conf *c, struct arena *a,
     size_t *n);
 
+/* The ports on which a pool's backends are probed; sorted, in `a`. */
+struct health_ports {
+	uint16_t *port;		/* host byte order */
+	size_t n;
+};
+void health_ports(const struct conf *c, const struct conf_pool *p,
+    struct arena *a, struct health_ports *out);
+
 struct health_row *health_find(const struct health_table *t,
     const struct addr *addr, uint16_t port, const char *check);
 
 /* Down if one of the pool's targets of this address is down, else unknown if
- * one is unknown (or missing from the table), else up. Up without a check.
+ * one is unknown (missing from the table, or there is nothing to probe), else
+ * up. Up without a check.
  * `*row`, if not NULL, is the target that decided (NULL: none). */
 enum health_state health_of(const struct conf *c, const struct conf_pool *p,
     const struct addr *addr, const struct health_table *t,
     const struct health_row **row);
+
+/* The same for many backends of one pool, whose ports are found once. */
+enum health_state health_verdict(const struct conf_check *check,
+    const struct health_ports *ports, const struct addr *addr,
+    const struct health_table *t, const struct health_row **row);
 
 #endif

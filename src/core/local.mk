@@ -15,3 +15,4 @@ libxlbcore_a_SOURCES += src/core/bird_text.h src/core/bird_render.c
 libxlbcore_a_SOURCES += src/core/bird_config.c src/core/bird_reply.c
 libxlbcore_a_SOURCES += src/core/hash.h
 libxlbcore_a_SOURCES += src/core/maglev.c src/core/maglev.h
+libxlbcore_a_SOURCES += src/core/health.c src/core/health.h src/core/conf.h

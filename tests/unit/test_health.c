@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unit.h"
+
+#include <string.h>
+
+#include "core/arena.h"
+#include "core/conf.h"
+#include "core/health.h"
+
+static const struct conf_check check = { .name = "ready", .rise = 2,
+    .fall = 3 };
+
+/* o ok, t timeout, r refused, l this node could not send */
+static enum probe_result
+result(char c)
+{
+	return c == 'o' ? PROBE_OK : c == 't' ? PROBE_TIMEOUT :
+	    c == 'r' ? PROBE_REFUSED : PROBE_LOCAL;
+}
+
+static void
+results_make_states(void **state)
+{
+	static const struct {
+		const char *what;
+		enum health_state from;
+		const char *results;
+		enum health_state want;
+		unsigned changes;
+		enum probe_result why;
+	} row[] = {
+		{ "the first pass decides", HEALTH_UNKNOWN, "o", HEALTH_UP, 1,
+		    PROBE_OK },
+		{ "the first fail decides", HEALTH_UNKNOWN, "r", HEALTH_DOWN,
+		    1, PROBE_REFUSED },
+		{ "no result decides nothing", HEALTH_UNKNOWN, "lll",
+		    HEALTH_UNKNOWN, 0, PROBE_OK },
+		{ "two misses under fall 3", HEALTH_UP, "tt", HEALTH_UP, 0,
+		    PROBE_OK },
+		{ "three make down", HEALTH_UP, "ttr", HEALTH_DOWN, 1,
+		    PROBE_REFUSED },
+		{ "in a row only", HEALTH_UP, "ttotto", HEALTH_UP, 0,
+		    PROBE_OK },
+		{ "one pass under rise 2", HEALTH_DOWN, "oro", HEALTH_DOWN, 0,
+		    PROBE_OK },
+		{ "two make up", HEALTH_DOWN, "oo", HEALTH_UP, 1, PROBE_OK },
+		{ "why stays that of the change", HEALTH_UP, "tttrr",
+		    HEALTH_DOWN, 1, PROBE_TIMEOUT },
+		{ "a local failure is no miss", HEALTH_UP, "ttllt",
+		    HEALTH_DOWN, 1, PROBE_TIMEOUT },
+		{ "nor a break in a row", HEALTH_DOWN, "olo", HEALTH_UP, 1,
+		    PROBE_OK },
+		{ "down and up again", HEALTH_UP, "tttoo", HEALTH_UP, 2,
+		    PROBE_OK },
+	};
+	struct health_fsm f;
+	unsigned changes;
+	const char *p;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		f = (struct health_fsm){ .state = row[i].from };
+		changes = 0;
+		for (p = row[i].results; *p != '\0'; p++)
+			changes += health_step(&f, &check, result(*p));
+		if (f.state != row[i].want || changes != row[i].changes ||
+		    f.why != row[i].why)
+			fail_msg("%s: %s, %u changes, %s", row[i].what,
+			    health_state_text(f.state), changes,
+			    probe_result_text(f.why));
+	}
+}
+
+static void
+a_local_failure_changes_nothing_at_all(void **state)
+{
+	struct health_fsm f = { HEALTH_UP, PROBE_OK, PROBE_TIMEOUT, 2 }, old = f;
+
+	(void)state;
+	assert_false(health_step(&f, &check, PROBE_LOCAL));
+	assert_memory_equal(&f, &old, sizeof(f));
+}
+
+static struct addr
+ip(const char *s)
+{
+	struct addr a;
+
+	assert_int_equal(addr_parse(s, &a), 0);
+	return a;
+}
+
+/* Two pools that share 10.0.0.1: `own` has a port of its own, `any` is probed
+ * where its services listen; nobody uses `idle`; `free` has no check. */
+static struct conf_check own_check = { .name = "own", .port = 8080 };
+static struct conf_check any_check = { .name = "any" };
+static struct conf_backend own_backend[2], any_backend[3];
+static struct conf_pool pool[4];
+static struct conf_listen listen_web[3] = { { .proto = 6, .port = 443 },
+    { .proto = 6, .port = 80 }, { .proto = 17, .port = 443 } };
+static struct conf_service service[2];
+static struct conf conf = { .pool = pool, .npool = 4, .service = service,
+    .nservice = 2 };
+
+static int
+conf_setup(void **state)
+{
+	(void)state;
+	own_backend[0] = (struct conf_backend){ .address = ip("10.0.0.1") };
+	own_backend[1] = (struct conf_backend){ .address = ip("10.0.0.2"),
+	    .state = BACKEND_DOWN };
+	any_backend[0] = (struct conf_backend){ .address = ip("10.0.0.3"),
+	    .state = BACKEND_DRAIN };
+	any_backend[1] = (struct conf_backend){ .address = ip("10.0.0.1") };
+	pool[0] = (struct conf_pool){ .name = "any", .check = &any_check,
+	    .backend = any_backend, .nbackend = 2 };
+	pool[1] = (struct conf_pool){ .name = "free",
+	    .backend = any_backend, .nbackend = 2 };
+	pool[2] = (struct conf_pool){ .name = "idle", .check = &any_check,
+	    .backend = own_backend, .nbackend = 2 };
+	pool[3] = (struct conf_pool){ .name = "own", .check = &own_check,
+	    .backend = own_backend, .nbackend = 2 };
+	service[0] = (struct conf_service){ .pool = &pool[3],
+	    .listen = listen_web, .nlisten = 1 };
+	service[1] = (struct conf_service){ .pool = &pool[0],
+	    .listen = listen_web, .nlisten = 3 };
+	return 0;
+}
+
+static void
+targets_are_sorted_and_unique(void **state)
+{
+	static const struct {
+		const char *addr;
+		uint16_t port;
+		const char *check;
+	} want[] = { { "10.0.0.1", 80, "any" }, { "10.0.0.1", 443, "any" },
+	    { "10.0.0.1", 8080, "own" }, { "10.0.0.3", 80, "any" },
+	    { "10.0.0.3", 443, "any" } };
+	struct arena *a = arena_new();
+	struct health_target *t;
+	char buf[ADDR_STR_MAX];
+	size_t i, n;
+
+	(void)state;
+	t = health_targets(&conf, a, &n);
+	assert_int_equal(n, sizeof(want) / sizeof(want[0]));
+	for (i = 0; i < n; i++) {
+		assert_string_equal(addr_print(&t[i].addr, buf), want[i].addr);
+		assert_int_equal(t[i].port, want[i].port);
+		assert_string_equal(t[i].check->name, want[i].check);
+	}
+	arena_free(a);
+}
+
+static void
+the_worst_target_decides(void **state)
+{
+	struct health_row row[] = {
+		{ ip("10.0.0.1"), 80, "any", { .state = HEALTH_UP }, 0 },
+		{ ip("10.0.0.1"), 443, "any", { .state = HEALTH_UP }, 0 },
+		{ ip("10.0.0.1"), 443, "own", { .state = HEALTH_DOWN }, 0 },
+		{ ip("10.0.0.1"), 8080, "own", { .state = HEALTH_UP }, 0 },
+		{ ip("10.0.0.3"), 80, "any", { .state = HEALTH_UP }, 0 },
+	};
+	struct health_table t = { row, 5 };
+	const struct health_row *r;
+	struct addr one = ip("10.0.0.1"), three = ip("10.0.0.3");
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < t.n; i++)
+		assert_ptr_equal(health_find(&t, &row[i].addr, row[i].port,
+		    row[i].check), &row[i]);
+	assert_null(health_find(&t, &one, 81, "any"));
+	assert_int_equal(health_of(&conf, &pool[0], &one, &t, &r), HEALTH_UP);
+	assert_ptr_equal(r, &row[0]);
+	row[1].fsm.state = HEALTH_UNKNOWN;
+	assert_int_equal(health_of(&conf, &pool[0], &one, &t, &r),
+	    HEALTH_UNKNOWN);
+	assert_ptr_equal(r, &row[1]);
+	row[0].fsm.state = HEALTH_DOWN;
+	assert_int_equal(health_of(&conf, &pool[0], &one, &t, &r), HEALTH_DOWN);
+	assert_ptr_equal(r, &row[0]);
+	/* the row for port 443 is missing */
+	assert_int_equal(health_of(&conf, &pool[0], &three, &t, &r),
+	    HEALTH_UNKNOWN);
+	assert_null(r);
+	/* another check's verdict on the address is not this pool's */
+	assert_int_equal(health_of(&conf, &pool[3], &one, &t, NULL), HEALTH_UP);
+	/* no check, and nothing to probe */
+	assert_int_equal(health_of(&conf, &pool[1], &three, &t, &r), HEALTH_UP);
+	assert_null(r);
+	assert_int_equal(health_of(&conf, &pool[2], &one, &t, NULL),
+	    HEALTH_UNKNOWN);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest test[] = {
+		cmocka_unit_test(results_make_states),
+		cmocka_unit_test(a_local_failure_changes_nothing_at_all),
+		cmocka_unit_test_setup(targets_are_sorted_and_unique,
+		    conf_setup),
+		cmocka_unit_test_setup(the_worst_target_decides, conf_setup),
+	};
+
+	return cmocka_run_group_tests_name("health", test, NULL, NULL);
+}
