@@ -28,8 +28,10 @@ top_node(const struct bind *b, const char *key)
 static void
 limit_fault(struct bind *b, const struct node *n, enum conf_limit_kind kind)
 {
-	bind_key_fault(b, n, "more than %" PRIu64 " %s (%s)",
-	    conf_limit[kind].max, conf_limit[kind].what, conf_limit[kind].why);
+	const struct conf_limit *l = conf_limit_get(kind);
+
+	bind_key_fault(b, n, "more than %" PRIu64 " %s (%s)", l->max, l->what,
+	    l->why);
 }
 
 /* Points at the first object too many, in the order of the files. */
@@ -39,10 +41,10 @@ objects_limit(struct bind *b, const struct objects *all,
 {
 	size_t i;
 
-	if (all->n <= conf_limit[kind].max)
+	if (all->n <= conf_limit_get(kind)->max)
 		return true;
 	for (i = 0; i < all->n; i++)
-		if (all->row[i].seq == conf_limit[kind].max)
+		if (all->row[i].seq == conf_limit_get(kind)->max)
 			limit_fault(b, all->row[i].node, kind);
 	return false;
 }

@@ -388,7 +388,7 @@ static const struct key root_keys[] = {
 
 static const struct section root_section = { "", 0, KEYS(root_keys) };
 
-const struct conf_limit conf_limit[LIMIT_COUNT] = {
+static const struct conf_limit conf_limit[LIMIT_COUNT] = {
 	[LIMIT_SERVICES] = { "services", CONF_SERVICES_MAX,
 	    "entries of services:" },
 	[LIMIT_LISTENERS] = { "listeners", CONF_LISTENERS_MAX,
@@ -403,6 +403,12 @@ const struct conf_limit conf_limit[LIMIT_COUNT] = {
 	[LIMIT_NAME] = { "bytes of a name", CONF_NAME_MAX,
 	    "of a service, check, pool or backend" },
 };
+
+const struct conf_limit *
+conf_limit_get(enum conf_limit_kind kind)
+{
+	return &conf_limit[kind];
+}
 
 const struct section *
 schema_root(void)

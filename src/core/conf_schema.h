@@ -96,7 +96,8 @@ enum conf_limit_kind {
 	LIMIT_TARGETS, LIMIT_INTERFACES, LIMIT_NAME, LIMIT_COUNT
 };
 
-extern const struct conf_limit conf_limit[LIMIT_COUNT];
+/* `kind` < LIMIT_COUNT. */
+const struct conf_limit *conf_limit_get(enum conf_limit_kind kind);
 
 const struct section *schema_root(void);
 const struct key *schema_find(const struct section *s, const char *name);

@@ -8,6 +8,7 @@ EXTRA_DIST += src/io/bird.h src/io/ctl.h src/io/maps.h src/io/netlink.h \
 libxlbio_a_SOURCES =
 libxlbio_a_SOURCES += src/io/log.c src/io/log.h
 libxlbio_a_SOURCES += src/io/file.c src/io/file.h
+libxlbio_a_SOURCES += src/io/conf_file.c src/io/conf_file.h
 # What a program that links libxlbio.a needs besides.
 XLBIO_LIBS = libxlbio.a libxlbcore.a $(LIBBPF_LIBS) $(MNL_LIBS) \
 	$(SYSTEMD_LIBS) $(JANSSON_LIBS)
