@@ -11,6 +11,28 @@ SCRIPT_TESTS = tests/headers.sh tests/layers.sh tests/spdx.sh
 TESTS += $(SCRIPT_TESTS)
 EXTRA_DIST += $(SCRIPT_TESTS) tests/tally.py
 
+# Of libxlbio.a: these open sockets and start processes.
+IO_TESTS =
+IO_TEST_LIBS = $(XLBIO_LIBS) $(CMOCKA_LIBS)
+IO_TEST_CPPFLAGS = $(AM_CPPFLAGS) $(SYSTEMD_CFLAGS) $(JANSSON_CFLAGS)
+check_PROGRAMS += $(IO_TESTS)
+TESTS += $(IO_TESTS)
+
+IO_TESTS += tests/io/test_probe
+tests_io_test_probe_SOURCES = tests/io/test_probe.c tests/io/probe_test.h
+tests_io_test_probe_CPPFLAGS = $(IO_TEST_CPPFLAGS)
+tests_io_test_probe_LDADD = $(IO_TEST_LIBS)
+
+IO_TESTS += tests/io/test_probe_liar
+tests_io_test_probe_liar_SOURCES = tests/io/test_probe_liar.c
+tests_io_test_probe_liar_CPPFLAGS = $(IO_TEST_CPPFLAGS)
+tests_io_test_probe_liar_LDADD = $(IO_TEST_LIBS)
+
+check_PROGRAMS += tests/bench/probe_rate
+tests_bench_probe_rate_SOURCES = tests/bench/probe_rate.c
+tests_bench_probe_rate_CPPFLAGS = $(IO_TEST_CPPFLAGS)
+tests_bench_probe_rate_LDADD = $(XLBIO_LIBS)
+
 UNIT_TESTS =
 UNIT_LIBS = libxlbcore.a $(YAML_LIBS) $(CMOCKA_LIBS)
 check_PROGRAMS += $(UNIT_TESTS)

@@ -4,11 +4,13 @@ libxlbio_a_CPPFLAGS = $(AM_CPPFLAGS) $(SYSTEMD_CFLAGS) $(MNL_CFLAGS) \
 	$(JANSSON_CFLAGS) $(LIBBPF_CFLAGS)
 # Headers whose source is not there yet.
 EXTRA_DIST += src/io/bird.h src/io/ctl.h src/io/maps.h src/io/netlink.h \
-	src/io/notify.h src/io/probe.h src/io/prog.h src/io/tun.h
+	src/io/notify.h src/io/prog.h src/io/tun.h
 libxlbio_a_SOURCES =
 libxlbio_a_SOURCES += src/io/log.c src/io/log.h
 libxlbio_a_SOURCES += src/io/file.c src/io/file.h
-libxlbio_a_SOURCES += src/io/conf_file.c src/io/conf_file.h
+libxlbio_a_SOURCES += src/io/probe.c src/io/probe.h src/io/probe_wire.h
+libxlbio_a_SOURCES += src/io/probe_spawn.c src/io/probe_child.c
+libxlbio_a_SOURCES += src/io/probe_tcp.c
 # What a program that links libxlbio.a needs besides.
 XLBIO_LIBS = libxlbio.a libxlbcore.a $(LIBBPF_LIBS) $(MNL_LIBS) \
 	$(SYSTEMD_LIBS) $(JANSSON_LIBS)

@@ -18,19 +18,23 @@ struct prober;
  * 0, or -errno. */
 int prober_fork(const char *user, struct prober **out);
 
-/* A result; `id` is the index of the target in the list last given. */
+/* A result; `id` is the index of the target in the list last given. It may call
+ * prober_set(), not prober_close(). */
 typedef void (*probe_fn)(size_t id, enum probe_result r, void *arg);
 
-/* Attaches to the loop. The process is started again if it ends; nothing else
+/* Attaches to the loop; before the first prober_set(). The process is started again if it ends; nothing else
  * notices. */
 int prober_start(struct prober *p, sd_event *ev, probe_fn fn, void *arg);
 
-/* What to probe from now on (copied). Targets that stay keep their phase, new
- * ones are probed at once; intervals are spread evenly and jittered. Results of
- * an earlier list are never reported. 0, or -errno. */
+/* What to probe from now on (copied; sorted, as health_targets() gives it).
+ * Targets that stay (same address, port and check) keep their phase and the
+ * probe under way, so that frequent reloads hide no dead backend; new ones are
+ * probed at once; intervals are spread evenly and jittered. Nothing is ever
+ * reported of a target that is gone. 0, or -errno (-EOPNOTSUPP: a check that is
+ * no tcp check; nothing changed). */
 int prober_set(struct prober *p, const struct health_target *t, size_t n);
 
 void prober_close(struct prober *p);
-pid_t prober_pid(const struct prober *p);
+pid_t prober_pid(const struct prober *p);	/* 0: none at the moment */
 
 #endif

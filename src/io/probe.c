@@ -1,0 +1,600 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The prober as xlbd sees it: when to probe what, and what came of it. */
+#include "io/probe.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "core/conf.h"
+#include "core/heap.h"
+#include "io/log.h"
+#include "io/probe_wire.h"
+
+#define OVERDUE_MS 2000		/* a prober that says nothing for so long after
+				 * a timeout hangs */
+#define RESTART_MS 1000		/* between starts of probers that end at once */
+#define RETRY_MS 10		/* after the kernel was short of something */
+#define MSEC 1000000LL		/* in ns */
+#define NONE UINT32_MAX
+
+/* In `due` while it waits for its turn, in `overdue` while it is probed. */
+struct target {
+	struct heap_node node;
+	struct addr addr;
+	uint16_t port;
+	char *check;
+	size_t index;		/* in the list last given */
+	uint32_t interval_ms, timeout_ms;
+	int64_t grid;		/* ns: the last turn, without jitter */
+	uint32_t flight;	/* NONE: not being probed */
+};
+
+/* A request that the prober may hold. Rows are never freed or moved: their
+ * index is the id, and the generation tells the uses of a row apart. */
+struct flight {
+	uint32_t generation;
+	uint32_t next;		/* of the free ones, or of those to cancel */
+	struct target *target;	/* NULL: free, or to be cancelled */
+};
+
+struct prober {
+	struct spawner spawner;
+	sd_event *ev;
+	sd_event_source *timer, *spawner_io, *spawner_end, *sock_io;
+	probe_fn fn;
+	void *arg;
+
+	int sock;		/* to the prober; -1: none */
+	pid_t pid;		/* 0: not known (yet) */
+	bool full;		/* the socket takes no more for now */
+	int64_t started, start_at, retry_at;	/* ns; 0: now */
+
+	struct target **target;
+	size_t n;
+	uint64_t phase, seed;
+	struct heap due, overdue;
+
+	struct flight *flight;
+	uint32_t nflight, flights_max;
+	uint32_t idle, cancel;	/* heads of lists, NONE: empty */
+	bool warned;		/* that flights_max was reached */
+};
+
+static void prober_run(struct prober *p);
+
+/* xorshift64* (Marsaglia 2003; Vigna 2016): jitter needs no more. */
+static uint64_t
+random_next(struct prober *p)
+{
+	p->seed ^= p->seed >> 12;
+	p->seed ^= p->seed << 25;
+	p->seed ^= p->seed >> 27;
+	return p->seed * 0x2545f4914f6cdd1dULL;
+}
+
+/* The turn after the one at `grid`: half a tenth of the interval early or late,
+ * so that nodes started together do not stay together. */
+static void
+target_next(struct prober *p, struct target *t, int64_t now)
+{
+	int64_t interval = t->interval_ms * MSEC, due;
+
+	t->grid += interval;
+	if (t->grid < now - interval)
+		t->grid = now;	/* late by more than a turn: start over */
+	due = t->grid - interval / 20 +
+	    (int64_t)(random_next(p) % (uint64_t)(interval / 10 + 1));
+	heap_put(&p->due, &t->node, due > now ? due : now);
+}
+
+/* Multiples of the golden ratio fall evenly into the interval, however many
+ * targets there are and come later. */
+static int64_t
+phase_next(struct prober *p, uint32_t interval_ms)
+{
+	p->phase += 0x9e3779b97f4a7c15ULL;
+	return (int64_t)((p->phase >> 32) * (uint64_t)interval_ms >> 32) * MSEC;
+}
+
+static void
+flight_free(struct prober *p, uint32_t id)
+{
+	p->flight[id].target = NULL;
+	p->flight[id].next = p->idle;
+	p->idle = id;
+}
+
+/* A row for one more request, or NONE. */
+static uint32_t
+flight_new(struct prober *p)
+{
+	uint32_t id, size;
+
+	if (p->idle == NONE) {
+		if (p->nflight == p->flights_max)
+			return NONE;
+		size = p->nflight == 0 ? 64 : p->nflight * 2;
+		if (size > p->flights_max)
+			size = p->flights_max;
+		p->flight = reallocarray(p->flight, size, sizeof(*p->flight));
+		if (p->flight == NULL)
+			fatal("prober");
+		for (id = size; id-- > p->nflight;) {
+			p->flight[id].generation = 0;
+			flight_free(p, id);
+		}
+		p->nflight = size;
+	}
+	id = p->idle;
+	p->idle = p->flight[id].next;
+	p->flight[id].generation++;
+	return id;
+}
+
+/* Nothing that was under way will be heard of any more: all of it is due. */
+static void
+prober_lost(struct prober *p, const char *why)
+{
+	struct heap_node *min;
+	struct target *t;
+	uint32_t id;
+
+	if (p->sock < 0)
+		return;
+	log_warnx("prober: %s, is started again", why);
+	p->sock_io = sd_event_source_disable_unref(p->sock_io);
+	close(p->sock);
+	p->sock = -1;
+	p->pid = 0;
+	p->full = false;
+	while ((min = heap_min(&p->overdue)) != NULL) {
+		t = HEAP_ITEM(min, struct target, node);
+		heap_del(&p->overdue, min);
+		t->flight = NONE;
+		heap_put(&p->due, &t->node, probe_now().ns);
+	}
+	p->idle = p->cancel = NONE;
+	for (id = p->nflight; id-- > 0;)
+		flight_free(p, id);
+	p->start_at = p->started + RESTART_MS * MSEC;
+}
+
+/* One message: true if there may be more. */
+static bool
+answer_read(struct prober *p)
+{
+	struct probe_answer a;
+	struct flight *f;
+	struct target *t;
+	ssize_t n;
+
+	n = recv(p->sock, &a, sizeof(a), MSG_DONTWAIT | MSG_TRUNC);
+	if (n < 0 && errno == EINTR)
+		return true;
+	if (n < 0 && errno == EAGAIN)
+		return false;
+	if (n <= 0) {
+		prober_lost(p, "ended");
+		return false;
+	}
+	if (n != sizeof(a) || a.result >= PROBE_RESULTS) {
+		prober_lost(p, "sent nonsense");
+		return false;
+	}
+	if (a.id >= p->nflight)
+		return true;
+	f = &p->flight[a.id];
+	t = f->target;
+	if (t == NULL || f->generation != a.generation)
+		return true;
+	heap_del(&p->overdue, &t->node);
+	t->flight = NONE;
+	flight_free(p, a.id);
+	target_next(p, t, probe_now().ns);
+	p->fn(t->index, (enum probe_result)a.result, p->arg);
+	return true;
+}
+
+static int
+sock_ready(sd_event_source *s, int fd, uint32_t events, void *arg)
+{
+	struct prober *p = arg;
+	int i;
+
+	(void)s, (void)fd;
+	if (events & EPOLLOUT)
+		p->full = false;
+	/* bounded: others on the loop have their turn too */
+	for (i = 0; i < 256 && p->sock >= 0 && answer_read(p); i++)
+		;
+	prober_run(p);
+	return 0;
+}
+
+static int
+spawner_ready(sd_event_source *s, int fd, uint32_t events, void *arg)
+{
+	struct prober *p = arg;
+	struct probe_spawned said;
+
+	(void)events;
+	if (recv(fd, &said, sizeof(said), MSG_DONTWAIT) != sizeof(said)) {
+		/* its end is heard of through its pidfd */
+		sd_event_source_set_enabled(s, SD_EVENT_OFF);
+		return 0;
+	}
+	p->pid = said.pid;
+	if (said.err != 0)
+		log_warnx("prober: fork: %s", strerror(said.err));
+	return 0;
+}
+
+static int
+spawner_ended(sd_event_source *s, int fd, uint32_t events, void *arg)
+{
+	struct prober *p = arg;
+
+	(void)s, (void)fd, (void)events;
+	p->spawner_io = sd_event_source_disable_unref(p->spawner_io);
+	p->spawner_end = sd_event_source_disable_unref(p->spawner_end);
+	spawner_reap(&p->spawner);
+	prober_lost(p, "its spawner ended");
+	prober_run(p);
+	return 0;
+}
+
+static int
+spawner_watch(struct prober *p)
+{
+	int rc;
+
+	rc = sd_event_add_io(p->ev, &p->spawner_io, p->spawner.fd, EPOLLIN,
+	    spawner_ready, p);
+	if (rc < 0)
+		return rc;
+	return sd_event_add_io(p->ev, &p->spawner_end, p->spawner.pidfd,
+	    EPOLLIN, spawner_ended, p);
+}
+
+/*
+ * A prober of one's own, if there is none and it is time. A spawner that is
+ * gone is forked again, which needs SETUID where we are root: without it the
+ * log says so, once per attempt, until xlbd is started again.
+ */
+static void
+prober_begin(struct prober *p, int64_t now)
+{
+	int fd, rc;
+
+	if (p->sock >= 0 || now < p->start_at)
+		return;
+	p->started = now;
+	p->start_at = now + RESTART_MS * MSEC;
+	if (p->spawner.pid == 0) {
+		if (spawner_start(&p->spawner) < 0) {
+			p->start_at = now + 10 * RESTART_MS * MSEC;
+			return;
+		}
+		rc = spawner_watch(p);
+		if (rc < 0)
+			fatalx("prober: %s", strerror(-rc));
+	}
+	fd = spawner_prober(&p->spawner);
+	if (fd < 0) {
+		log_warnx("prober: %s", strerror(-fd));
+		kill(p->spawner.pid, SIGKILL);	/* hangs: its queue is full */
+		return;
+	}
+	p->sock = fd;
+	rc = sd_event_add_io(p->ev, &p->sock_io, fd, EPOLLIN, sock_ready, p);
+	if (rc < 0)
+		fatalx("prober: %s", strerror(-rc));
+}
+
+/* Probes of targets that are gone end before their timeout. */
+static void
+cancel_send(struct prober *p)
+{
+	struct probe_request rq;
+	uint32_t id;
+
+	while (p->sock >= 0 && !p->full && (id = p->cancel) != NONE) {
+		memset(&rq, 0, sizeof(rq));
+		rq.kind = PROBE_REQUEST_CANCEL;
+		rq.id = id;
+		rq.generation = p->flight[id].generation;
+		if (probe_send(p->sock, &rq, sizeof(rq), -1, MSG_DONTWAIT) < 0) {
+			p->full = true;	/* or gone: EPOLLHUP says so */
+			return;
+		}
+		p->cancel = p->flight[id].next;
+		flight_free(p, id);
+	}
+}
+
+static int
+request_send(struct prober *p, const struct target *t, uint32_t id, int fd)
+{
+	struct probe_request rq;
+
+	memset(&rq, 0, sizeof(rq));
+	rq.id = id;
+	rq.generation = p->flight[id].generation;
+	rq.kind = PROBE_REQUEST_TCP;
+	memcpy(rq.addr, t->addr.b, sizeof(rq.addr));
+	rq.port = t->port;
+	rq.timeout_ms = t->timeout_ms;
+	return probe_send(p->sock, &rq, sizeof(rq), fd, MSG_DONTWAIT);
+}
+
+/* False: no more for now. */
+static bool
+target_probe(struct prober *p, struct target *t, int64_t now)
+{
+	uint32_t id = flight_new(p);
+	int fd, rc;
+
+	if (id == NONE) {
+		if (!p->warned)
+			log_warnx("prober: %u probes in flight, which is the "
+			    "limit (LimitNOFILE): others wait", p->flights_max);
+		p->warned = true;
+		return false;
+	}
+	fd = probe_tcp_socket(&t->addr);
+	if (fd < 0) {
+		flight_free(p, id);
+		target_next(p, t, now);
+		p->fn(t->index, PROBE_LOCAL, p->arg);
+		return true;
+	}
+	rc = request_send(p, t, id, fd);
+	close(fd);
+	if (rc < 0) {
+		flight_free(p, id);
+		if (rc == -EAGAIN || rc == -EPIPE || rc == -ECONNRESET)
+			p->full = true;		/* epoll tells what it is */
+		else
+			p->retry_at = now + RETRY_MS * MSEC;
+		return false;
+	}
+	p->flight[id].target = t;
+	t->flight = id;
+	heap_del(&p->due, &t->node);
+	heap_put(&p->overdue, &t->node,
+	    now + ((int64_t)t->timeout_ms + OVERDUE_MS) * MSEC);
+	return true;
+}
+
+static void
+timer_set(struct prober *p)
+{
+	const struct heap_node *min;
+	int64_t at = INT64_MAX;
+
+	if (p->sock < 0) {
+		at = p->start_at;
+	} else {
+		min = heap_min(&p->overdue);
+		if (min != NULL)
+			at = min->key;
+		min = heap_min(&p->due);
+		if (min != NULL && !p->full &&
+		    (p->idle != NONE || p->nflight < p->flights_max)) {
+			if (min->key < at)
+				at = min->key;
+			if (at < p->retry_at)
+				at = p->retry_at;
+		}
+	}
+	sd_event_source_set_time(p->timer, at == INT64_MAX ? UINT64_MAX :
+	    (uint64_t)(at + 999) / 1000);
+	sd_event_source_set_enabled(p->timer,
+	    at == INT64_MAX ? SD_EVENT_OFF : SD_EVENT_ONESHOT);
+	if (p->sock_io != NULL)
+		sd_event_source_set_io_events(p->sock_io,
+		    EPOLLIN | (p->full ? EPOLLOUT : 0));
+}
+
+static void
+prober_run(struct prober *p)
+{
+	struct heap_node *min;
+	int64_t now = probe_now().ns;
+
+	min = heap_min(&p->overdue);
+	if (min != NULL && min->key <= now)
+		prober_lost(p, "hangs");
+	prober_begin(p, now);
+	cancel_send(p);
+	while (p->sock >= 0 && !p->full && now >= p->retry_at &&
+	    (min = heap_min(&p->due)) != NULL && min->key <= now)
+		if (!target_probe(p, HEAP_ITEM(min, struct target, node), now))
+			break;
+	timer_set(p);
+}
+
+static int
+timer_ran(sd_event_source *s, uint64_t usec, void *arg)
+{
+	(void)s, (void)usec;
+	prober_run(arg);
+	return 0;
+}
+
+int
+prober_fork(const char *user, struct prober **out)
+{
+	struct prober *p = calloc(1, sizeof(*p));
+	uint32_t fds = probe_fds();
+	int rc;
+
+	if (p == NULL)
+		return -ENOMEM;
+	p->sock = -1;
+	p->idle = p->cancel = NONE;
+	p->flights_max = fds > 2 * PROBE_FDS_SPARE ? fds - PROBE_FDS_SPARE :
+	    PROBE_FDS_SPARE;
+	if (getrandom(&p->seed, sizeof(p->seed), 0) != sizeof(p->seed))
+		p->seed = 0;
+	p->seed |= 1;
+	p->phase = random_next(p);
+	rc = spawner_user(user, &p->spawner);
+	if (rc == 0)
+		rc = spawner_start(&p->spawner);
+	if (rc < 0) {
+		free(p);
+		return rc;
+	}
+	*out = p;
+	return 0;
+}
+
+int
+prober_start(struct prober *p, sd_event *ev, probe_fn fn, void *arg)
+{
+	int rc;
+
+	p->ev = sd_event_ref(ev);
+	p->fn = fn;
+	p->arg = arg;
+	rc = sd_event_add_time(ev, &p->timer, CLOCK_BOOTTIME, 0, 1000,
+	    timer_ran, p);
+	if (rc >= 0)
+		rc = spawner_watch(p);
+	if (rc < 0)
+		return rc;
+	prober_run(p);
+	return 0;
+}
+
+static int
+target_cmp(const struct target *t, const struct health_target *h)
+{
+	int c = addr_cmp(&t->addr, &h->addr);
+
+	if (c != 0)
+		return c;
+	if (t->port != h->port)
+		return t->port < h->port ? -1 : 1;
+	return strcmp(t->check, h->check->name);
+}
+
+static void
+target_free(struct prober *p, struct target *t)
+{
+	if (t == NULL)
+		return;
+	heap_del(t->flight == NONE ? &p->due : &p->overdue, &t->node);
+	if (t->flight != NONE) {
+		p->flight[t->flight].target = NULL;
+		p->flight[t->flight].next = p->cancel;
+		p->cancel = t->flight;
+	}
+	free(t->check);
+	free(t);
+}
+
+static struct target *
+target_new(struct prober *p, const struct health_target *h, int64_t now)
+{
+	struct target *t = calloc(1, sizeof(*t));
+
+	if (t == NULL || (t->check = strdup(h->check->name)) == NULL)
+		fatal("prober");
+	t->addr = h->addr;
+	t->port = h->port;
+	t->flight = NONE;
+	t->grid = now + phase_next(p, h->check->interval_ms) -
+	    h->check->interval_ms * MSEC;
+	heap_put(&p->due, &t->node, now);
+	return t;
+}
+
+/* What it was given may have changed for one that stays. */
+static void
+target_set(struct prober *p, struct target *t, const struct conf_check *c,
+    size_t index, int64_t now)
+{
+	bool other = t->interval_ms != 0 && t->interval_ms != c->interval_ms;
+
+	t->index = index;
+	t->interval_ms = c->interval_ms;
+	t->timeout_ms = c->timeout_ms;
+	if (other && t->flight == NONE) {
+		t->grid = now + phase_next(p, c->interval_ms) -
+		    c->interval_ms * MSEC;
+		target_next(p, t, now);
+	}
+}
+
+int
+prober_set(struct prober *p, const struct health_target *t, size_t n)
+{
+	struct target **next;
+	int64_t now = probe_now().ns;
+	size_t i, old = 0;
+	int c;
+
+	assert(p->ev != NULL);
+	for (i = 0; i < n; i++)
+		if (t[i].check->type != CHECK_TCP)
+			return -EOPNOTSUPP;
+	next = calloc(n + 1, sizeof(next[0]));
+	if (next == NULL)
+		return -ENOMEM;
+	for (i = 0; i < n; i++) {
+		c = 1;
+		while (old < p->n && (c = target_cmp(p->target[old], &t[i])) < 0)
+			target_free(p, p->target[old++]);
+		next[i] = old < p->n && c == 0 ? p->target[old++] :
+		    target_new(p, &t[i], now);
+		target_set(p, next[i], t[i].check, i, now);
+	}
+	while (old < p->n)
+		target_free(p, p->target[old++]);
+	free(p->target);
+	p->target = next;
+	p->n = n;
+	prober_run(p);
+	return 0;
+}
+
+void
+prober_close(struct prober *p)
+{
+	size_t i;
+
+	if (p == NULL)
+		return;
+	sd_event_source_disable_unref(p->timer);
+	sd_event_source_disable_unref(p->spawner_io);
+	sd_event_source_disable_unref(p->spawner_end);
+	sd_event_source_disable_unref(p->sock_io);
+	sd_event_unref(p->ev);
+	if (p->sock >= 0)
+		close(p->sock);
+	spawner_close(&p->spawner);
+	for (i = 0; i < p->n; i++) {
+		free(p->target[i]->check);
+		free(p->target[i]);
+	}
+	free(p->target);
+	free(p->flight);
+	heap_fini(&p->due);
+	heap_fini(&p->overdue);
+	free(p);
+}
+
+pid_t
+prober_pid(const struct prober *p)
+{
+	return p->pid;
+}

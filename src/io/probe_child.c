@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The prober: takes sockets, connects them, says how each one ended. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "core/heap.h"
+#include "io/probe_wire.h"
+
+#define EVENTS 256
+#define REQUESTS_AT_ONCE 64	/* then ends and deadlines have their turn */
+
+struct probe {
+	struct heap_node deadline;
+	uint32_t id, generation;
+	int fd;			/* -1: this row is free */
+	struct addr addr;
+	uint16_t port;
+};
+
+struct child {
+	int sock, ep;
+	struct probe **row;	/* by id, made when first used */
+	struct heap deadline;
+};
+
+/* Whatever is wrong here, xlbd starts a new prober. */
+static _Noreturn void
+give_up(void)
+{
+	_exit(1);
+}
+
+static void
+answer(const struct child *c, uint32_t id, uint32_t generation,
+    enum probe_result r)
+{
+	const struct probe_answer a = { id, generation, (uint32_t)r };
+
+	/* Blocks while xlbd is busy: then nobody waits for results anyway. */
+	while (send(c->sock, &a, sizeof(a), MSG_NOSIGNAL) < 0)
+		if (errno != EINTR)
+			give_up();
+}
+
+static void
+probe_drop(struct child *c, struct probe *p)
+{
+	heap_del(&c->deadline, &p->deadline);
+	close(p->fd);		/* and out of the epoll set with it */
+	p->fd = -1;
+}
+
+static void
+probe_done(struct child *c, struct probe *p, enum probe_result r)
+{
+	probe_drop(c, p);
+	answer(c, p->id, p->generation, r);
+}
+
+static struct probe *
+row_get(struct child *c, uint32_t id)
+{
+	if (c->row[id] == NULL) {
+		c->row[id] = calloc(1, sizeof(*c->row[id]));
+		if (c->row[id] == NULL)
+			give_up();
+		c->row[id]->id = id;
+		c->row[id]->fd = -1;
+	}
+	return c->row[id];
+}
+
+static void
+probe_begin(struct child *c, const struct probe_request *rq, int fd)
+{
+	struct probe *p = row_get(c, rq->id);
+	struct epoll_event ev = { .events = EPOLLOUT };
+	enum probe_result r;
+
+	if (p->fd >= 0)		/* xlbd never does that */
+		give_up();
+	p->generation = rq->generation;
+	p->port = rq->port;
+	memcpy(p->addr.b, rq->addr, sizeof(p->addr.b));
+	p->fd = fd;
+	if (probe_tcp_begin(fd, &p->addr, p->port, &r)) {
+		probe_done(c, p, r);
+		return;
+	}
+	ev.data.u64 = (uint64_t)p->generation << 32 | p->id;
+	if (epoll_ctl(c->ep, EPOLL_CTL_ADD, fd, &ev) < 0) {
+		probe_done(c, p, PROBE_LOCAL);
+		return;
+	}
+	heap_put(&c->deadline, &p->deadline,
+	    mono_add_ms(probe_now(), rq->timeout_ms).ns);
+}
+
+static void
+request_take(struct child *c, const struct probe_request *rq, int fd)
+{
+	struct probe *p;
+
+	if (rq->id >= PROBE_FLIGHTS_MAX)
+		give_up();
+	switch (rq->kind) {
+	case PROBE_REQUEST_CANCEL:
+		p = c->row[rq->id];
+		if (p != NULL && p->fd >= 0 && p->generation == rq->generation)
+			probe_drop(c, p);
+		break;
+	case PROBE_REQUEST_TCP:
+		if (fd < 0)	/* no room for the descriptor: MSG_CTRUNC */
+			answer(c, rq->id, rq->generation, PROBE_LOCAL);
+		else
+			probe_begin(c, rq, fd);
+		return;
+	default:
+		give_up();
+	}
+	if (fd >= 0)
+		close(fd);
+}
+
+/* False: xlbd has nothing more for now. */
+static bool
+request_read(struct child *c)
+{
+	char control[CMSG_SPACE(sizeof(int))];
+	struct probe_request rq;
+	struct iovec iov = { &rq, sizeof(rq) };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1,
+	    .msg_control = control, .msg_controllen = sizeof(control) };
+	ssize_t n;
+
+	n = recvmsg(c->sock, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	if (n < 0 && errno == EINTR)
+		return true;
+	if (n < 0 && errno == EAGAIN)
+		return false;
+	if (n == 0)
+		_exit(0);	/* xlbd is gone */
+	if (n != sizeof(rq))
+		give_up();
+	request_take(c, &rq, probe_fd_take(&msg));
+	return true;
+}
+
+static void
+event_do(struct child *c, const struct epoll_event *ev)
+{
+	uint32_t id = (uint32_t)ev->data.u64;
+	struct probe *p;
+	int i;
+
+	if (id == UINT32_MAX) {
+		for (i = 0; i < REQUESTS_AT_ONCE && request_read(c); i++)
+			;
+		return;
+	}
+	p = c->row[id];
+	/* ended, perhaps begun anew, since epoll_wait() said so */
+	if (p->fd < 0 || p->generation != ev->data.u64 >> 32)
+		return;
+	probe_done(c, p, probe_tcp_end(p->fd, &p->addr, p->port));
+}
+
+/* Rounded up: waking before the deadline would only spin. */
+static int
+wait_ms(const struct child *c)
+{
+	const struct heap_node *min = heap_min(&c->deadline);
+	int64_t ns;
+
+	if (min == NULL)
+		return -1;
+	ns = min->key - probe_now().ns;
+	return ns <= 0 ? 0 : (int)((ns + 999999) / 1000000);
+}
+
+_Noreturn void
+probe_child(int fd)
+{
+	struct epoll_event ev[EVENTS], first = { .events = EPOLLIN };
+	struct child c = { .sock = fd };
+	struct heap_node *min;
+	int64_t now;
+	int i, n;
+
+	c.row = calloc(PROBE_FLIGHTS_MAX, sizeof(*c.row));
+	c.ep = epoll_create1(EPOLL_CLOEXEC);
+	first.data.u64 = UINT32_MAX;
+	if (c.row == NULL || c.ep < 0 ||
+	    epoll_ctl(c.ep, EPOLL_CTL_ADD, fd, &first) < 0)
+		give_up();
+	for (;;) {
+		n = epoll_wait(c.ep, ev, EVENTS, wait_ms(&c));
+		if (n < 0 && errno != EINTR)
+			give_up();
+		for (i = 0; i < n; i++)
+			event_do(&c, &ev[i]);
+		if (n == EVENTS)
+			continue;	/* more have ended: hear them first */
+		now = probe_now().ns;
+		while ((min = heap_min(&c.deadline)) != NULL && min->key <= now)
+			probe_done(&c, HEAP_ITEM(min, struct probe, deadline),
+			    PROBE_TIMEOUT);
+	}
+}

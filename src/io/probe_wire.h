@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What xlbd and the prober say to each other, and the process side of it. All
+ * messages are of fixed size on SOCK_SEQPACKET pairs; host byte order.
+ *
+ *   xlbd -- "one more, on this socket" --> spawner -- fork --> prober
+ *   xlbd <-------------- requests, answers ------------------> prober
+ *
+ * The spawner is forked before xlbd has anything open, drops all rights at once
+ * and then only forks probers: the prober of a daemon that has been up for
+ * months is made from the same clean process as the first one, and xlbd needs
+ * no right to change its user.
+ */
+#ifndef XLB_PROBE_WIRE_H
+#define XLB_PROBE_WIRE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "core/health.h"
+#include "core/mono.h"
+
+enum probe_request_kind { PROBE_REQUEST_TCP = 1, PROBE_REQUEST_CANCEL = 2 };
+
+struct probe_request {		/* xlbd to prober; with the socket if not CANCEL */
+	uint32_t id, generation;	/* a CANCEL names the request it ends */
+	uint8_t addr[16];	/* as struct addr */
+	uint16_t port;
+	uint16_t kind;
+	uint32_t timeout_ms;
+};
+
+struct probe_answer {		/* prober to xlbd */
+	uint32_t id, generation;
+	uint32_t result;	/* enum probe_result */
+};
+
+struct probe_spawned {		/* spawner to xlbd */
+	int32_t pid;		/* 0: the spawner itself is ready */
+	int32_t err;		/* errno; 0: fine */
+	char step[40];		/* what failed */
+};
+
+/* Requests in flight at most; ids are below it. */
+#define PROBE_FLIGHTS_MAX 65536
+#define PROBE_FDS_SPARE 64	/* descriptors that are no probes */
+
+/* Descriptors that the prober may have, from the hard limit. */
+uint32_t probe_fds(void);
+
+/* probe_spawn.c */
+struct spawner {
+	pid_t pid;		/* 0: none */
+	int fd, pidfd;		/* -1: none */
+	bool drop;		/* to these: */
+	uid_t uid;
+	gid_t gid;
+};
+
+/* Whom to run as; logs once if `user` does not exist. 0, or -errno. */
+int spawner_user(const char *user, struct spawner *s);
+/* Forks the spawner and waits until it has dropped its rights. 0, or -errno
+ * (logged). */
+int spawner_start(struct spawner *s);
+/* Asks for a prober; any earlier one is killed first. Returns our end of its
+ * socket at once, or -errno; struct probe_spawned follows on s->fd. */
+int spawner_prober(const struct spawner *s);
+void spawner_close(struct spawner *s);
+/* After its pidfd said that it ended. */
+void spawner_reap(struct spawner *s);
+
+/* probe_child.c: the prober's whole life. */
+_Noreturn void probe_child(int fd);
+
+/* probe_tcp.c. Made in xlbd. A descriptor, or -errno. */
+int probe_tcp_socket(const struct addr *to);
+/* In the prober. True: ended at once with `*r`. */
+bool probe_tcp_begin(int fd, const struct addr *to, uint16_t port,
+    enum probe_result *r);
+enum probe_result probe_tcp_end(int fd, const struct addr *to, uint16_t port);
+
+mono_t probe_now(void);
+
+/* The one descriptor in a message, or -1. Closes any further one. */
+struct msghdr;
+int probe_fd_take(struct msghdr *msg);
+/* Sends `len` bytes and, if `pass` is not -1, a descriptor. 0, or -errno. */
+int probe_send(int fd, const void *buf, size_t len, int pass, int flags);
+
+#endif

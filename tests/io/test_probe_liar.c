@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* xlbd against a prober that is not what it should be: this one is linked
+ * instead of probe_child.c. */
+#include "probe_test.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "io/log.h"
+
+static int lives;	/* a file: each prober adds a byte */
+static size_t complaints;
+
+/* Its nth life: 0 too short, 1 too long, 2 no such result, 3 ends, 4 strange
+ * ids and generations before the right answer. */
+_Noreturn void
+probe_child(int fd)
+{
+	struct probe_request rq;
+	struct probe_answer a[2];
+	char life[16];
+	ssize_t n;
+
+	/* opened anew by name: descriptors are not inherited */
+	int file = open(getenv("LIVES"), O_RDWR | O_APPEND | O_CLOEXEC);
+
+	if (file < 0 || write(file, "x", 1) != 1)
+		_exit(1);
+	n = pread(file, life, sizeof(life), 0);
+	for (;;) {
+		if (recv(fd, &rq, sizeof(rq), 0) != sizeof(rq))
+			_exit(0);
+		memset(a, 0, sizeof(a));
+		a[0].id = rq.id;
+		a[0].generation = rq.generation;
+		if (n == 1)
+			send(fd, a, 7, 0);
+		else if (n == 2)
+			send(fd, a, sizeof(a), 0);
+		else if (n == 3)
+			a[0].result = PROBE_RESULTS,
+			    send(fd, a, sizeof(a[0]), 0);
+		else if (n == 4)
+			_exit(0);
+		else {
+			a[1] = a[0];
+			a[1].id = 4000000000u;
+			send(fd, &a[1], sizeof(a[1]), 0);
+			a[1].id = rq.id + 1;
+			send(fd, &a[1], sizeof(a[1]), 0);
+			a[1].id = rq.id;
+			a[1].generation = rq.generation - 1;
+			send(fd, &a[1], sizeof(a[1]), 0);
+			a[0].result = PROBE_RESET;
+			send(fd, &a[0], sizeof(a[0]), 0);
+			send(fd, &a[0], sizeof(a[0]), 0);
+		}
+	}
+}
+
+static void
+complaint_count(int level, const char *line, void *arg)
+{
+	(void)level, (void)arg;
+	if (strstr(line, "started again") != NULL)
+		complaints++;
+}
+
+static void
+nonsense_ends_the_prober(void **state)
+{
+	struct conf_check c = check_tcp(60000, 1000);
+	struct health_target t = target("127.0.0.1", 9, &c);
+	struct bench b;
+
+	(void)state;
+	bench_open(&b);
+	assert_int_equal(prober_set(b.p, &t, 1), 0);
+	bench_run(&b, 15000, 1);
+	bench_run(&b, 100, 2);
+	assert_int_equal(complaints, 4);
+	assert_int_equal(b.total, 1);	/* one result, though it said five */
+	assert_int_equal(b.last[0], PROBE_RESET);
+	bench_close(&b);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest test[] = {
+		cmocka_unit_test(nonsense_ends_the_prober),
+	};
+	char path[] = "/tmp/xlb-liar.XXXXXX";
+	int rc;
+
+	lives = mkstemp(path);
+	if (lives < 0 || fchmod(lives, 0666) < 0)
+		return 1;
+	setenv("LIVES", path, 1);
+	log_capture(complaint_count, NULL);
+	rc = cmocka_run_group_tests_name("probe_liar", test, NULL, NULL);
+	unlink(path);
+	return rc;
+}
