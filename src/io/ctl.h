@@ -32,14 +32,17 @@ struct ctl_request;
 typedef void (*ctl_fn)(struct ctl_request *rq, const char *command,
     const json_t *args, bool may_change, void *arg);
 
-/* Makes and listens on RUN_DIR/xlb.sock, 0660 root:xlb (root only where there
- * is no such group). 0, or -errno. A second instance on the same directory
- * finds the lock taken: -EADDRINUSE. */
+/* Makes RUN_DIR if need be and listens on RUN_DIR/xlb.sock, 0660 root:xlb (0600
+ * where there is no such group). 0, or -errno (logged). A second instance on
+ * the same directory finds the lock taken: -EADDRINUSE. */
 int ctl_open(sd_event *ev, const char *run_dir, ctl_fn fn, void *arg,
     struct ctl **out);
-void ctl_close(struct ctl *c);	/* removes the socket */
+/* Removes the socket. What is still to be answered is dropped; ctl_reply() may
+ * be called for it later. */
+void ctl_close(struct ctl *c);
 
-/* `reply` is stolen. */
+/* `reply` is stolen. Written at once as far as the socket takes it (some 200
+ * kB), so a short last word is out before a ctl_close() that follows. */
 void ctl_reply(struct ctl_request *rq, json_t *reply);
 json_t *ctl_message(int status);	/* a reply with its four fields */
 void ctl_error(json_t *reply, const char *fmt, ...)
@@ -47,9 +50,13 @@ void ctl_error(json_t *reply, const char *fmt, ...)
 void ctl_warning(json_t *reply, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* The client's side. 0 and the reply, or -errno (-ECONNREFUSED, -ENOENT: no
- * daemon; -EACCES; -ETIMEDOUT; -EPROTO). */
+/* The client's side; `args` is stolen (NULL: none), `timeout_ms` < 0: no bound.
+ * 0 and the reply, or -errno: -ECONNREFUSED, -ENOENT: no daemon; -EACCES;
+ * -ETIMEDOUT; -ECONNRESET: it ended without an answer; -EPROTO. */
 int ctl_call(const char *run_dir, const char *command, json_t *args,
     int timeout_ms, json_t **reply);
+/* The same; `tick` (NULL: none) is called about once a second while it waits. */
+int ctl_call_tick(const char *run_dir, const char *command, json_t *args,
+    int timeout_ms, void (*tick)(void *arg), void *arg, json_t **reply);
 
 #endif

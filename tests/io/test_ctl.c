@@ -1,0 +1,512 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The control socket: a server in a process of its own, good and bad clients. */
+#include "../unit/unit.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <grp.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "io/ctl.h"
+#include "io/log.h"
+
+#define READERS 60001		/* group ids that nothing else has */
+#define ADMINS 60002
+#define BIG (1 << 20)
+
+static char dir[] = "/tmp/xlb-ctl.XXXXXX";
+static pid_t server;
+static bool groups_exist = true;
+static char last_line[512];
+
+/* Instead of the C library's: this machine need not have the groups. */
+struct group *
+getgrnam(const char *name)
+{
+	static struct group gr;
+
+	if (!groups_exist)
+		return NULL;
+	gr.gr_gid = strcmp(name, "xlb") == 0 ? READERS :
+	    strcmp(name, "xlb-admin") == 0 ? ADMINS : 0;
+	return gr.gr_gid != 0 ? &gr : NULL;
+}
+
+static void
+line_keep(int level, const char *line, void *arg)
+{
+	(void)level, (void)arg;
+	snprintf(last_line, sizeof(last_line), "%s", line);
+}
+
+static int
+late_reply(sd_event_source *s, uint64_t usec, void *arg)
+{
+	(void)usec;
+	ctl_reply(arg, ctl_message(0));
+	sd_event_source_unref(s);
+	return 0;
+}
+
+static size_t
+fds_own(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	size_t n = 0;
+
+	while (readdir(d) != NULL)
+		n++;
+	closedir(d);
+	return n;
+}
+
+static void
+serve(struct ctl_request *rq, const char *command, const json_t *args,
+    bool may_change, void *arg)
+{
+	json_t *m = ctl_message(0), *result = json_object_get(m, "result");
+	sd_event_source *s;
+	char *big;
+
+	if (strcmp(command, "echo") == 0) {
+		json_object_set_new(result, "args", json_deep_copy(args));
+		json_object_set_new(result, "change", json_boolean(may_change));
+		ctl_warning(m, "%s was said", command);
+		ctl_error(m, "not \xff UTF-8");
+	} else if (strcmp(command, "fds") == 0) {
+		json_object_set_new(result, "n",
+		    json_integer((json_int_t)fds_own()));
+	} else if (strcmp(command, "big") == 0) {
+		big = malloc(BIG + 1);
+		memset(big, 'x', BIG);
+		big[BIG] = '\0';
+		json_object_set_new(result, "big", json_string(big));
+		free(big);
+	} else if (strcmp(command, "later") == 0) {
+		json_decref(m);
+		sd_event_add_time_relative(arg, &s, CLOCK_MONOTONIC,
+		    1200000, 0, late_reply, rq);
+		return;
+	} else if (strcmp(command, "die") == 0) {
+		_exit(0);
+	} else {
+		m = (json_decref(m), ctl_message(1));
+	}
+	ctl_reply(rq, m);
+}
+
+static void
+server_start(void)
+{
+	struct ctl *ctl;
+	sd_event *ev;
+	char c = 0;
+	int ready[2], rc;
+
+	assert_int_equal(pipe(ready), 0);
+	server = fork();
+	if (server == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		close(ready[0]);
+		sd_event_new(&ev);
+		rc = ctl_open(ev, dir, serve, ev, &ctl);
+		c = rc == 0 ? 'y' : 'n';
+		if (write(ready[1], &c, 1) == 1 && rc == 0)
+			sd_event_loop(ev);
+		_exit(1);
+	}
+	close(ready[1]);
+	assert_int_equal(read(ready[0], &c, 1), 1);
+	close(ready[0]);
+	assert_int_equal(c, 'y');
+}
+
+static void
+server_end(void)
+{
+	kill(server, SIGKILL);
+	waitpid(server, NULL, 0);
+}
+
+static int
+suite_start(void **state)
+{
+	(void)state;
+	server_start();
+	return 0;
+}
+
+static int
+suite_end(void **state)
+{
+	char path[128];
+
+	(void)state;
+	server_end();
+	snprintf(path, sizeof(path), "%s/xlb.sock", dir);
+	unlink(path);
+	snprintf(path, sizeof(path), "%s/xlb.lock", dir);
+	unlink(path);
+	return rmdir(dir);
+}
+
+static double
+now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+static int
+raw_open(void)
+{
+	struct sockaddr_un sun = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	snprintf(sun.sun_path, sizeof(sun.sun_path), "%s/xlb.sock", dir);
+	assert_int_equal(connect(fd, (struct sockaddr *)&sun, sizeof(sun)), 0);
+	return fd;
+}
+
+static json_t *
+raw_read(int fd)
+{
+	static char text[65536];
+	size_t len = 0;
+	ssize_t n;
+
+	while (len < sizeof(text) &&
+	    (n = read(fd, text + len, sizeof(text) - len)) > 0)
+		len += (size_t)n;
+	close(fd);
+	return json_loadb(text, len, 0, NULL);
+}
+
+static const char *
+first(const json_t *m, const char *key)
+{
+	const char *s = json_string_value(json_array_get(json_object_get(m,
+	    key), 0));
+
+	return s != NULL ? s : "";
+}
+
+static int
+status_of(const json_t *m)
+{
+	return (int)json_integer_value(json_object_get(m, "exit"));
+}
+
+static json_int_t
+server_fds(void)
+{
+	json_t *m;
+	json_int_t n;
+
+	assert_int_equal(ctl_call(dir, "fds", NULL, 2000, &m), 0);
+	n = json_integer_value(json_object_get(json_object_get(m, "result"),
+	    "n"));
+	json_decref(m);
+	return n;
+}
+
+static void
+request_and_reply(void **state)
+{
+	json_t *m, *result;
+
+	(void)state;
+	assert_int_equal(ctl_call(dir, "echo", json_pack("{s:s}", "a",
+	    "line\nbreak"), 2000, &m), 0);
+	assert_int_equal(status_of(m), 0);
+	result = json_object_get(m, "result");
+	assert_string_equal(json_string_value(json_object_get(
+	    json_object_get(result, "args"), "a")), "line\nbreak");
+	assert_true(json_is_true(json_object_get(result, "change")));
+	assert_string_equal(first(m, "warnings"), "echo was said");
+	assert_string_equal(first(m, "errors"), "not ? UTF-8");
+	json_decref(m);
+	assert_int_equal(ctl_call(dir, "big", NULL, 5000, &m), 0);
+	assert_int_equal(json_string_length(json_object_get(json_object_get(m,
+	    "result"), "big")), BIG);
+	json_decref(m);
+}
+
+static void
+tick_count(void *arg)
+{
+	++*(int *)arg;
+}
+
+static void
+reply_may_come_later(void **state)
+{
+	double begin = now();
+	int ticks = 0;
+	json_t *m;
+
+	(void)state;
+	assert_int_equal(ctl_call_tick(dir, "later", NULL, -1, tick_count,
+	    &ticks, &m), 0);
+	json_decref(m);
+	assert_true(now() - begin > 1.1);
+	assert_int_equal(ticks, 1);
+	assert_int_equal(ctl_call(dir, "later", NULL, 100, &m), -ETIMEDOUT);
+}
+
+static void
+what_is_no_request_is_refused(void **state)
+{
+	static const struct {
+		const char *text, *why;
+	} row[] = {
+		{ "hello\n", "request is not JSON" },
+		{ "{\"schema\":1,\"command\":\"echo\"", "request is not JSON" },
+		{ "\n", "request is not JSON" },
+		{ "[]\n", "request is not of schema 1" },
+		{ "{\"schema\":2,\"command\":\"echo\"}\n",
+		    "request is not of schema 1" },
+		{ "{\"schema\":1}\n", "request has no command" },
+		{ "{\"schema\":1,\"command\":7}\n", "request has no command" },
+		{ "{\"schema\":1,\"command\":\"echo\",\"args\":[]}\n",
+		    "request has no command" },
+		{ "{\"schema\":1,\"command\":\"a\",\"command\":\"b\"}\n",
+		    "request is not JSON" },
+		{ "{\"schema\":1,\"command\":\"echo\"}\n{\"schema\":1}\n",
+		    "more than one request" },
+		{ "{\"schema\":1,\"command\":\"\\u0000\"}\n",
+		    "request is not JSON" },
+	};
+	size_t i;
+	json_t *m;
+	int fd;
+
+	(void)state;
+	for (i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		fd = raw_open();
+		assert_int_equal(write(fd, row[i].text, strlen(row[i].text)),
+		    strlen(row[i].text));
+		shutdown(fd, SHUT_WR);
+		m = raw_read(fd);
+		assert_int_equal(status_of(m), 1);
+		if (strncmp(first(m, "errors"), row[i].why,
+		    strlen(row[i].why)) != 0)
+			fail_msg("%s: %s", row[i].text, first(m, "errors"));
+		json_decref(m);
+	}
+	/* without a newline the end of writing ends the request */
+	fd = raw_open();
+	assert_int_equal(write(fd, "{\"schema\":1,\"command\":\"echo\"}", 29),
+	    29);
+	shutdown(fd, SHUT_WR);
+	m = raw_read(fd);
+	assert_int_equal(status_of(m), 0);
+	json_decref(m);
+}
+
+/* What a user in `gid`, and in `other` besides, is told. */
+static void
+as_user(gid_t gid, gid_t other, size_t size, int want_rc, int want_status,
+    bool want_change)
+{
+	json_t *m, *args = json_object();
+	char *text;
+	int rc, status;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		text = calloc(1, size + 1);
+		memset(text, 'a', size);
+		json_object_set_new(args, "text", json_string(text));
+		if (setgroups(other != 0, &other) < 0 || setgid(gid) < 0 ||
+		    setuid(60000) < 0)
+			_exit(9);
+		rc = ctl_call(dir, "echo", args, 4000, &m);
+		if (rc != want_rc)
+			_exit(1);
+		if (rc == 0 && status_of(m) != want_status)
+			_exit(2);
+		if (rc == 0 && json_is_true(json_object_get(json_object_get(m,
+		    "result"), "change")) != want_change)
+			_exit(3);
+		if (want_status != 0 && strstr(first(m, "errors"),
+		    "may only read") == NULL)
+			_exit(4);
+		_exit(0);
+	}
+	json_decref(args);
+	waitpid(pid, &status, 0);
+	assert_int_equal(status, 0);
+}
+
+static void
+groups_decide_who_may_what(void **state)
+{
+	char path[128];
+	struct stat st;
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	snprintf(path, sizeof(path), "%s/xlb.sock", dir);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0660);
+	assert_int_equal(st.st_uid, 0);
+	assert_int_equal(st.st_gid, READERS);
+	assert_int_equal(chmod(dir, 0755), 0);
+	as_user(60000, 0, 10, -EACCES, 0, false);
+	as_user(60000, ADMINS, 10, -EACCES, 0, false);	/* and not in xlb */
+	as_user(READERS, 0, 10, 0, 0, false);
+	as_user(60000, READERS, 10, 0, 0, false);
+	as_user(READERS, ADMINS, 10, 0, 0, true);
+	as_user(ADMINS, READERS, 10, 0, 0, true);
+	as_user(READERS, 0, CTL_READER_MAX - 200, 0, 0, false);
+	as_user(READERS, 0, CTL_READER_MAX + 1, 0, 1, false);
+	as_user(READERS, 0, 3 << 20, 0, 1, false);
+	as_user(READERS, ADMINS, 3 << 20, 0, 0, true);
+	/* the socket's mode is not all that protects it */
+	assert_int_equal(chmod(path, 0666), 0);
+	{
+		json_t *m;
+		int status;
+		pid_t pid = fork();
+
+		if (pid == 0) {
+			if (setgroups(0, NULL) < 0 || setgid(60000) < 0 ||
+			    setuid(60000) < 0)
+				_exit(9);
+			_exit(ctl_call(dir, "echo", NULL, 2000, &m) != 0 ||
+			    strcmp(first(m, "errors"),
+			    "permission denied") != 0);
+		}
+		waitpid(pid, &status, 0);
+		assert_int_equal(status, 0);
+	}
+	assert_int_equal(chmod(path, 0660), 0);
+}
+
+static void
+clients_that_vanish_cost_nothing(void **state)
+{
+	static const char rq[] = "{\"schema\":1,\"command\":\"later\"}\n";
+	json_int_t before = server_fds();
+	int fd, i;
+
+	(void)state;
+	for (i = 0; i < 50; i++) {
+		fd = raw_open();
+		if (i % 2 == 0)
+			assert_int_equal(write(fd, rq, sizeof(rq) - 1),
+			    sizeof(rq) - 1);
+		else
+			assert_int_equal(write(fd, "{", 1), 1);
+		close(fd);
+	}
+	assert_int_equal(server_fds(), before);
+	usleep(1300000);	/* the replies to nobody */
+	assert_int_equal(server_fds(), before);
+}
+
+static void
+slow_clients_time_out(void **state)
+{
+	static const char rq[] = "{\"schema\":1,\"command\":\"big\"}\n";
+	int fd[CTL_CLIENTS_MAX + 6], slow;
+	double begin = now();
+	json_int_t before = server_fds();
+	size_t i;
+	json_t *m;
+	char c;
+
+	(void)state;
+	slow = raw_open();	/* asks, and does not read */
+	assert_int_equal(write(slow, rq, sizeof(rq) - 1), sizeof(rq) - 1);
+	for (i = 0; i < CTL_CLIENTS_MAX + 6; i++)
+		fd[i] = raw_open();
+	assert_int_equal(write(fd[0], "{", 1), 1);
+	/* waits for a place */
+	assert_int_equal(ctl_call(dir, "echo", NULL, 9000, &m), 0);
+	json_decref(m);
+	assert_true(now() - begin > 4.5);
+	assert_true(now() - begin < 8);
+	assert_int_equal(read(fd[0], &c, 1), 0);
+	for (i = 0; i < CTL_CLIENTS_MAX + 6; i++)
+		close(fd[i]);
+	assert_int_equal(server_fds(), before);
+	assert_null(raw_read(slow));	/* it was cut short */
+}
+
+static void
+one_daemon_for_each_directory(void **state)
+{
+	char path[128], want[256];
+	struct ctl *ctl;
+	sd_event *ev;
+	json_t *m;
+
+	(void)state;
+	sd_event_new(&ev);
+	assert_int_equal(ctl_open(ev, dir, serve, ev, &ctl), -EADDRINUSE);
+	snprintf(want, sizeof(want), "%s: xlbd is running already on this "
+	    "directory, pid %d", dir, (int)server);
+	assert_string_equal(last_line, want);
+	assert_int_equal(ctl_call(dir, "echo", NULL, 2000, &m), 0);
+	json_decref(m);
+	/* one that was killed leaves its socket: no obstacle */
+	assert_int_equal(ctl_call(dir, "die", NULL, 2000, &m), -ECONNRESET);
+	waitpid(server, NULL, 0);
+	assert_int_equal(ctl_call(dir, "echo", NULL, 2000, &m), -ECONNREFUSED);
+	server_start();
+	assert_int_equal(ctl_call(dir, "echo", NULL, 2000, &m), 0);
+	json_decref(m);
+	server_end();
+
+	groups_exist = false;
+	assert_int_equal(ctl_open(ev, dir, serve, ev, &ctl), 0);
+	snprintf(path, sizeof(path), "%s/xlb.sock", dir);
+	{
+		struct stat st;
+
+		assert_int_equal(stat(path, &st), 0);
+		assert_int_equal(st.st_mode & 07777, 0600);
+	}
+	ctl_close(ctl);
+	assert_int_equal(access(path, F_OK), -1);
+	assert_int_equal(ctl_call(dir, "echo", NULL, 2000, &m), -ENOENT);
+	assert_int_equal(ctl_open(ev, "/proc/xlb", serve, ev, &ctl), -ENOENT);
+	groups_exist = true;
+	sd_event_unref(ev);
+	server_start();
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest test[] = {
+		cmocka_unit_test(request_and_reply),
+		cmocka_unit_test(reply_may_come_later),
+		cmocka_unit_test(what_is_no_request_is_refused),
+		cmocka_unit_test(groups_decide_who_may_what),
+		cmocka_unit_test(clients_that_vanish_cost_nothing),
+		cmocka_unit_test(slow_clients_time_out),
+		cmocka_unit_test(one_daemon_for_each_directory),
+	};
+
+	if (mkdtemp(dir) == NULL)
+		return 1;
+	log_capture(line_keep, NULL);
+	return cmocka_run_group_tests_name("ctl", test, suite_start, suite_end);
+}
