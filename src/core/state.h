@@ -131,6 +131,7 @@ enum hop_status {
 struct hop {
 	struct addr addr;	/* of the backend */
 	enum hop_status status;
+	const char *why;	/* static text if it is not HOP_OK, else NULL */
 	struct state_nexthop nexthop;	/* number unset; whole if HOP_OK */
 };
 

@@ -3,7 +3,7 @@ noinst_LIBRARIES += libxlbio.a
 libxlbio_a_CPPFLAGS = $(AM_CPPFLAGS) $(SYSTEMD_CFLAGS) $(MNL_CFLAGS) \
 	$(JANSSON_CFLAGS) $(LIBBPF_CFLAGS)
 # Headers whose source is not there yet.
-EXTRA_DIST += src/io/bird.h src/io/maps.h src/io/netlink.h \
+EXTRA_DIST += src/io/bird.h src/io/maps.h \
 	src/io/notify.h src/io/prog.h src/io/tun.h
 libxlbio_a_SOURCES =
 libxlbio_a_SOURCES += src/io/log.c src/io/log.h
@@ -12,6 +12,10 @@ libxlbio_a_SOURCES += src/io/probe.c src/io/probe.h src/io/probe_wire.h
 libxlbio_a_SOURCES += src/io/probe_spawn.c src/io/probe_child.c
 libxlbio_a_SOURCES += src/io/probe_tcp.c
 libxlbio_a_SOURCES += src/io/ctl.c src/io/ctl.h src/io/ctl_call.c
+libxlbio_a_SOURCES += src/io/conf_file.c src/io/conf_file.h
+libxlbio_a_SOURCES += src/io/netlink.c src/io/netlink.h src/io/netlink_int.h
+libxlbio_a_SOURCES += src/io/netlink_query.c src/io/netlink_link.c
+libxlbio_a_SOURCES += src/io/netlink_route.c src/io/netlink_neigh.c
 # What a program that links libxlbio.a needs besides.
 XLBIO_LIBS = libxlbio.a libxlbcore.a $(LIBBPF_LIBS) $(MNL_LIBS) \
 	$(SYSTEMD_LIBS) $(JANSSON_LIBS)

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Against the real kernel, in namespaces of their own; skipped without root.
+KERN_TESTS =
+KERN_SOURCES = tests/kern/kern.c tests/kern/kern.h tests/unit/unit.h
+KERN_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tests $(SYSTEMD_CFLAGS) \
+	$(MNL_CFLAGS) $(LIBBPF_CFLAGS)
+KERN_LIBS = $(XLBIO_LIBS) $(CMOCKA_LIBS)
+check_PROGRAMS += $(KERN_TESTS)
+TESTS += $(KERN_TESTS)
+
+NET_SOURCES = tests/kern/net.c tests/kern/net.h $(KERN_SOURCES)
+
+KERN_TESTS += tests/kern/test_netlink
+tests_kern_test_netlink_SOURCES = tests/kern/test_netlink.c $(NET_SOURCES)
+tests_kern_test_netlink_CPPFLAGS = $(KERN_CPPFLAGS)
+tests_kern_test_netlink_LDADD = $(KERN_LIBS)
+
+KERN_TESTS += tests/kern/test_vlan
+tests_kern_test_vlan_SOURCES = tests/kern/test_vlan.c $(NET_SOURCES)
+tests_kern_test_vlan_CPPFLAGS = $(KERN_CPPFLAGS)
+tests_kern_test_vlan_LDADD = $(KERN_LIBS)
