@@ -22,6 +22,7 @@ struct arena;
 #define CONF_LISTENERS_MAX	16384	/* (address, protocol, port) */
 #define CONF_POOLS_MAX		1024
 #define CONF_BACKENDS_MAX	16383	/* members, summed over the pools */
+#define CONF_TARGETS_MAX	65536	/* (backend, port, check) to probe */
 #define CONF_INTERFACES_MAX	64
 #define CONF_NAME_MAX		63	/* bytes, without the end */
 
@@ -155,7 +156,7 @@ struct conf_service {
 };
 
 struct conf {
-	const char *node_name;
+	const char *node_name;	/* "": the host's name, see conf_node_name() */
 	enum node_state node_state;
 	struct conf_interface *interface;
 	size_t ninterface;
@@ -189,7 +190,8 @@ struct conf_source {
 
 /*
  * Parses, binds, checks. `*out` is in `a` and is only set when there was no
- * error. 0, or -1 with the reasons in `dg`. Warnings are added either way.
+ * error; it points at nothing of `src`. 0, or -1 with the reasons in `dg`,
+ * sorted. Warnings are added either way.
  */
 int conf_load(const struct conf_source *src, size_t n, struct arena *a,
     const struct conf **out, struct diag *dg);
@@ -197,6 +199,8 @@ int conf_load(const struct conf_source *src, size_t n, struct arena *a,
 /* The configuration as YAML, every value that is not a default; loads again to
  * an equal configuration. */
 int conf_print(const struct conf *c, FILE *out);	/* 0, or -1 */
+/* Every field with a value, defaults too: for comparing, need not load. */
+int conf_print_all(const struct conf *c, FILE *out);
 
 const struct conf_pool *conf_pool_find(const struct conf *c, const char *name);
 const struct conf_backend *conf_backend_find(const struct conf_pool *p,

@@ -3,8 +3,7 @@
 # fail to link when core calls I/O.
 noinst_LIBRARIES += libxlbcore.a
 # Headers whose source is not there yet.
-EXTRA_DIST += src/core/conf.h \
-	src/core/plan.h src/core/state.h
+EXTRA_DIST += src/core/plan.h src/core/state.h
 libxlbcore_a_SOURCES =
 libxlbcore_a_SOURCES += src/core/arena.c src/core/arena.h
 libxlbcore_a_SOURCES += src/core/diag.c src/core/diag.h
@@ -16,4 +15,11 @@ libxlbcore_a_SOURCES += src/core/bird_text.h src/core/bird_render.c
 libxlbcore_a_SOURCES += src/core/bird_config.c src/core/bird_reply.c
 libxlbcore_a_SOURCES += src/core/hash.h
 libxlbcore_a_SOURCES += src/core/maglev.c src/core/maglev.h
-libxlbcore_a_SOURCES += src/core/health.c src/core/health.h src/core/conf.h
+libxlbcore_a_SOURCES += src/core/health.c src/core/health.h
+libxlbcore_a_SOURCES += src/core/text.c src/core/text.h
+libxlbcore_a_SOURCES += src/core/yaml.c src/core/yaml.h
+libxlbcore_a_SOURCES += src/core/conf.h src/core/conf_bind.h
+libxlbcore_a_SOURCES += src/core/conf_schema.c src/core/conf_schema.h
+libxlbcore_a_SOURCES += src/core/conf_value.c src/core/conf_value.h
+libxlbcore_a_SOURCES += src/core/conf_bind.c src/core/conf_load.c
+libxlbcore_a_SOURCES += src/core/conf_check.c src/core/conf_print.c

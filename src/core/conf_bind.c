@@ -1,0 +1,609 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A node tree and the key table to the structs of conf.h; goes on after a
+ * mistake, so that one run shows all of them. */
+#include "core/conf_bind.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/arena.h"
+#include "core/conf_schema.h"
+#include "core/conf_value.h"
+#include "core/text.h"
+
+static void
+fault(struct bind *b, enum diag_level level, struct mark at, const char *path,
+    const char *fmt, va_list ap)
+{
+	char *what;
+
+	if (vasprintf(&what, fmt, ap) < 0)
+		abort();
+	diag_add(b->dg, level, at, "%s%s%s", path, *path != '\0' ? ": " : "",
+	    what);
+	free(what);
+}
+
+void
+bind_fault(struct bind *b, enum diag_level level, const struct node *n,
+    const char *fmt, ...)
+{
+	char path[YAML_PATH_MAX];
+	va_list ap;
+
+	va_start(ap, fmt);
+	fault(b, level, n->mark, node_path(n, path), fmt, ap);
+	va_end(ap);
+}
+
+void
+bind_key_fault(struct bind *b, const struct node *n, const char *fmt, ...)
+{
+	char path[YAML_PATH_MAX];
+	va_list ap;
+
+	va_start(ap, fmt);
+	fault(b, DIAG_ERROR, n->key != NULL ? n->key_mark : n->mark,
+	    node_path(n, path), fmt, ap);
+	va_end(ap);
+}
+
+void
+bind_member_fault(struct bind *b, enum diag_level level,
+    const struct node *map, const char *key, const char *fmt, ...)
+{
+	const struct node *n = node_get(map, key);
+	char path[YAML_PATH_MAX];
+	struct mark at = n != NULL ? n->mark : map->mark;
+	size_t used;
+	va_list ap;
+
+	/* an empty mapping begins nowhere: its key does */
+	if (n == NULL && node_is_empty(map))
+		at = map->key_mark;
+	node_path(map, path);
+	used = strlen(path);
+	snprintf(path + used, sizeof(path) - used, "%s%s",
+	    used > 0 ? "." : "", key);
+	va_start(ap, fmt);
+	fault(b, level, at, path, fmt, ap);
+	va_end(ap);
+}
+
+const char *
+bind_place(struct bind *b, struct mark at)
+{
+	return arena_printf(b->a, "%s:%u:%u", at.file, at.line, at.col);
+}
+
+static bool
+is_section(const struct key *k)
+{
+	return k->type >= KEY_SECTION;
+}
+
+static bool
+is_list(const struct key *k)
+{
+	return (k->type >= KEY_COMMUNITIES && k->type <= KEY_LISTENS) ||
+	    k->type == KEY_LIST || k->type == KEY_ADDRESSES;
+}
+
+/* True if `n` is what is expected; a value that is not there yet counts as an
+ * empty list or mapping. */
+static bool
+kind_expect(struct bind *b, const struct node *n, enum node_kind kind)
+{
+	if (n->kind == kind)
+		return true;
+	if (n->kind == NODE_BAD || (kind != NODE_TEXT && node_is_empty(n)))
+		return false;
+	bind_fault(b, DIAG_ERROR, n, "%s where %s is expected",
+	    node_kind_text(n), kind == NODE_MAP ? "a mapping" :
+	    kind == NODE_LIST ? "a list" : "text");
+	return false;
+}
+
+static const char *
+text_expect(struct bind *b, const struct node *n)
+{
+	if (!kind_expect(b, n, NODE_TEXT))
+		return NULL;
+	if (!node_is_empty(n))
+		return n->text;
+	bind_key_fault(b, n, "has no value");
+	return NULL;
+}
+
+static void
+default_set(struct bind *b, const struct key *k, void *base)
+{
+	char why[WHY_MAX];
+	struct http_range_list *codes;
+
+	if (k->def == NULL)
+		return;
+	switch (k->type) {
+	case KEY_TEXT:
+	case KEY_PATH:
+		*(const char **)((char *)base + k->offset) = k->def;
+		return;
+	case KEY_CODES:
+		codes = (void *)((char *)base + k->offset);
+		codes->row = arena_alloc(b->a, sizeof(*codes->row));
+		codes->n = 1;
+		if (codes_parse(k->def, codes->row, why) == 0)
+			return;
+		break;
+	default:
+		if (value_parse(k, k->def, b->a, base, why) == 0)
+			return;
+	}
+	assert(!"a default in the key table is no value");
+}
+
+static void
+bind_value(struct bind *b, const struct key *k, const struct node *n,
+    void *base)
+{
+	const char *text = text_expect(b, n);
+	char why[WHY_MAX];
+
+	if (text == NULL)
+		return;
+	if (value_parse(k, text, b->a, base, why) < 0)
+		bind_fault(b, DIAG_ERROR, n, "%s", why);
+}
+
+static void
+bind_ref(struct bind *b, const struct key *k, const struct node *n, void *base)
+{
+	const struct objects *all = k->type == KEY_POOL_REF ? &b->pool :
+	    &b->check;
+	const char *kind = k->type == KEY_POOL_REF ? "pool" : "check";
+	const char *text = text_expect(b, n);
+	void *at = (char *)base + k->offset;
+	char shown[TEXT_SHOW_MAX];
+	struct text_guess g;
+	size_t i;
+
+	if (text == NULL)
+		return;
+	text_guess_init(&g, text);
+	for (i = 0; i < all->n; i++) {
+		if (strcmp(all->row[i].name, text) == 0)
+			break;
+		text_guess_try(&g, all->row[i].name);
+	}
+	if (i == all->n)
+		bind_fault(b, DIAG_ERROR, n, "no %s is called %s%s%s%s", kind,
+		    text_show(text, shown),
+		    g.best != NULL ? "; did you mean " : "",
+		    g.best != NULL ? g.best : "", g.best != NULL ? "?" : "");
+	else if (k->type == KEY_POOL_REF)
+		*(const struct conf_pool **)at = &b->c->pool[i];
+	else
+		*(const struct conf_check **)at = &b->c->check[i];
+}
+
+/* One element of a list of texts; it has its place even if it is wrong. */
+static void
+bind_item(struct bind *b, const struct key *k, const struct node *n,
+    void *array)
+{
+	const char *text = text_expect(b, n);
+	struct conf_listen *listen;
+	char why[WHY_MAX];
+	int rc = 0;
+
+	if (text == NULL)
+		return;
+	switch (k->type) {
+	case KEY_COMMUNITIES:
+		rc = community_parse(text, (struct community *)array +
+		    n->index, why);
+		break;
+	case KEY_CODES:
+		rc = codes_parse(text, (struct http_range *)array + n->index,
+		    why);
+		break;
+	case KEY_LISTENS:
+		listen = (struct conf_listen *)array + n->index;
+		listen->mark = n->mark;
+		rc = listen_parse(text, listen, why);
+		break;
+	default:
+		((const char **)array)[n->index] = arena_strdup(b->a, text);
+	}
+	if (rc < 0)
+		bind_fault(b, DIAG_ERROR, n, "%s", why);
+}
+
+static void
+bind_texts(struct bind *b, const struct key *k, const struct node *n,
+    void *base)
+{
+	void *at = (char *)base + k->offset, *array;
+	struct community_list *communities = at;
+	struct http_range_list *codes = at;
+	size_t i;
+
+	if (!kind_expect(b, n, NODE_LIST))
+		return;
+	switch (k->type) {
+	case KEY_COMMUNITIES:
+		array = communities->row = arena_calloc(b->a, n->n,
+		    sizeof(*communities->row));
+		communities->n = n->n;
+		break;
+	case KEY_CODES:
+		array = codes->row = arena_calloc(b->a, n->n,
+		    sizeof(*codes->row));
+		codes->n = n->n;
+		break;
+	case KEY_LISTENS:
+		array = arena_calloc(b->a, n->n, sizeof(struct conf_listen));
+		*(struct conf_listen **)at = array;
+		*(size_t *)(void *)((char *)base + k->also) = n->n;
+		break;
+	default:
+		array = arena_calloc(b->a, n->n + 1, sizeof(char *));
+		*(const char ***)at = array;
+	}
+	for (i = 0; i < n->n; i++)
+		bind_item(b, k, n->child[i], array);
+}
+
+static void
+bind_list(struct bind *b, const struct key *k, const struct node *n,
+    void *base)
+{
+	const struct section *s = k->section;
+	const struct node *item;
+	char *array, *element;
+	size_t i;
+
+	if (!kind_expect(b, n, NODE_LIST))
+		return;
+	array = arena_calloc(b->a, n->n, s->size);
+	*(void **)(void *)((char *)base + k->offset) = array;
+	*(size_t *)(void *)((char *)base + k->also) = n->n;
+	for (i = 0; i < n->n; i++) {
+		item = n->child[i];
+		element = array + i * s->size;
+		/* every element begins with its mark */
+		*(struct mark *)(void *)element = item->mark;
+		if (k->type == KEY_ADDRESSES && item->kind == NODE_TEXT) {
+			bind_section(b, s, NULL, element);
+			bind_value(b, &s->key[0], item, element);
+		} else if (kind_expect(b, item, NODE_MAP)) {
+			bind_section(b, s, item, element);
+		} else if (node_is_empty(item)) {
+			bind_fault(b, DIAG_ERROR, item, "has no value");
+		}
+	}
+}
+
+static void
+bind_present(struct bind *b, const struct key *k, const struct node *n,
+    void *base)
+{
+	if (n->kind == NODE_BAD)
+		return;
+	if (k->type == KEY_LIST || k->type == KEY_ADDRESSES)
+		bind_list(b, k, n, base);
+	else if (is_list(k))
+		bind_texts(b, k, n, base);
+	else if (k->type == KEY_CHECK_REF || k->type == KEY_POOL_REF)
+		bind_ref(b, k, n, base);
+	else
+		bind_value(b, k, n, base);
+}
+
+static void
+bind_key(struct bind *b, const struct key *k, const struct node *map,
+    const struct node *n, void *base)
+{
+	void *at = (char *)base + k->offset;
+
+	if (k->flags & KEY_FRAGMENT)
+		return;		/* bind_objects() */
+	if (n != NULL && (k->flags & KEY_LATER) && k->type != KEY_METRICS) {
+		bind_key_fault(b, n, "is not available in this version");
+		n = NULL;
+	} else if (n == NULL && map != NULL && (k->flags & KEY_REQUIRED)) {
+		bind_member_fault(b, DIAG_ERROR, map, k->name, "required");
+	}
+	if (k->type == KEY_SECTION) {
+		if (n != NULL && k->also != 0)
+			*(bool *)((char *)base + k->also) = true;
+		if (n != NULL && !kind_expect(b, n, NODE_MAP) &&
+		    !node_is_empty(n))
+			n = NULL;
+		bind_section(b, k->section, n, at);
+		return;
+	}
+	if (!is_section(k))
+		default_set(b, k, base);
+	if (n != NULL)
+		bind_present(b, k, n, base);
+}
+
+struct elsewhere {
+	const char *name, *path;
+};
+
+static void
+elsewhere_find(const struct section *s, const struct key *k, void *arg)
+{
+	struct elsewhere *e = arg;
+
+	if (e->path == NULL && strcmp(k->name, e->name) == 0)
+		e->path = s->path;
+}
+
+static void
+unknown_key(struct bind *b, const struct section *s, const struct node *n)
+{
+	struct elsewhere e = { n->key, NULL };
+	struct text_guess g;
+	size_t i;
+
+	text_guess_init(&g, n->key);
+	for (i = 0; i < s->n; i++)
+		text_guess_try(&g, s->key[i].name);
+	schema_walk(schema_root(), elsewhere_find, &e);
+	if (g.best != NULL)
+		bind_key_fault(b, n, "unknown key; did you mean %s?", g.best);
+	else if (e.path != NULL)
+		bind_key_fault(b, n, "unknown key here; it belongs to %s",
+		    *e.path != '\0' ? e.path : "the top");
+	else
+		bind_key_fault(b, n, "unknown key");
+}
+
+void
+bind_section(struct bind *b, const struct section *s, const struct node *map,
+    void *base)
+{
+	const struct key *k;
+	size_t i;
+
+	for (i = 0; i < s->n; i++) {
+		k = &s->key[i];
+		bind_key(b, k, map, map == NULL ? NULL :
+		    node_get(map, k->name), base);
+	}
+	if (map == NULL)
+		return;
+	for (i = 0; i < map->n; i++)
+		if (schema_find(s, map->child[i]->key) == NULL)
+			unknown_key(b, s, map->child[i]);
+}
+
+static void
+object_add(struct bind *b, struct objects *all, const char *name,
+    const struct node *n)
+{
+	struct object *o = arena_grow(b->a, &all->row, all->n, sizeof(*o));
+
+	o->name = name;
+	o->node = n;
+	o->seq = all->n++;
+}
+
+static void
+named_collect(struct bind *b, struct objects *all, const struct node *map)
+{
+	char shown[TEXT_SHOW_MAX];
+	const struct node *n;
+	size_t i;
+
+	if (map == NULL || !kind_expect(b, map, NODE_MAP))
+		return;
+	for (i = 0; i < map->n; i++) {
+		n = map->child[i];
+		if (!name_is_valid(n->key))
+			bind_key_fault(b, n, "%s is not a name: a letter or "
+			    "digit, then up to 62 letters, digits, _ or -",
+			    text_show(n->key, shown));
+		object_add(b, all, n->key, n);
+	}
+}
+
+static void
+services_collect(struct bind *b, const struct node *list)
+{
+	const struct node *n, *name;
+	size_t i;
+
+	if (list == NULL || !kind_expect(b, list, NODE_LIST))
+		return;
+	for (i = 0; i < list->n; i++) {
+		n = list->child[i];
+		name = node_get(n, "name");
+		object_add(b, &b->service, name != NULL &&
+		    name->kind == NODE_TEXT && !node_is_empty(name) ?
+		    name->text : NULL, n);
+	}
+}
+
+void
+bind_root(struct bind *b, const struct node *root, bool fragment)
+{
+	const struct section *s = schema_root();
+	const struct key *k;
+	size_t i;
+
+	if (!kind_expect(b, root, NODE_MAP))
+		return;
+	if (!fragment)
+		bind_section(b, s, root, b->c);
+	for (i = 0; fragment && i < root->n; i++) {
+		k = schema_find(s, root->child[i]->key);
+		if (k == NULL)
+			unknown_key(b, s, root->child[i]);
+		else if (!(k->flags & KEY_FRAGMENT))
+			bind_key_fault(b, root->child[i], "belongs into the "
+			    "main file; here may be checks, pools and "
+			    "services");
+	}
+	named_collect(b, &b->check, node_get(root, "checks"));
+	named_collect(b, &b->pool, node_get(root, "pools"));
+	services_collect(b, node_get(root, "services"));
+}
+
+static int
+object_cmp(const void *a, const void *b)
+{
+	const struct object *oa = a, *ob = b;
+	int c;
+
+	if (oa->name == NULL || ob->name == NULL)
+		c = (oa->name == NULL) - (ob->name == NULL);
+	else
+		c = strcmp(oa->name, ob->name);
+	if (c != 0)
+		return c;
+	return oa->seq < ob->seq ? -1 : oa->seq > ob->seq;
+}
+
+static struct mark
+object_mark(const struct object *o)
+{
+	const struct node *name;
+
+	if (o->node->key != NULL)
+		return o->node->key_mark;
+	name = node_get(o->node, "name");
+	return name != NULL ? name->mark : o->node->mark;
+}
+
+/* Sorts by name and drops the second of two with the same name. */
+static void
+objects_sort(struct bind *b, struct objects *all)
+{
+	struct object *o, *kept;
+	size_t i, n = 0;
+
+	if (all->n > 0)
+		qsort(all->row, all->n, sizeof(*all->row), object_cmp);
+	for (i = 0; i < all->n; i++) {
+		o = &all->row[i];
+		kept = n > 0 ? &all->row[n - 1] : NULL;
+		if (kept == NULL || o->name == NULL ||
+		    strcmp(kept->name, o->name) != 0) {
+			all->row[n++] = *o;
+			continue;
+		}
+		if (o->node->kind == NODE_BAD)
+			continue;	/* twice in one mapping */
+		if (o->node->key != NULL)
+			bind_key_fault(b, o->node, "already at %s",
+			    bind_place(b, object_mark(kept)));
+		else
+			bind_member_fault(b, DIAG_ERROR, o->node, "name",
+			    "%s is already at %s", o->name,
+			    bind_place(b, object_mark(kept)));
+	}
+	all->n = n;
+}
+
+static void
+objects_bind(struct bind *b, const struct objects *all, const char *name,
+    void *array)
+{
+	const struct section *s = schema_find(schema_root(), name)->section;
+	const struct object *o;
+	char *element;
+	size_t i;
+
+	for (i = 0; i < all->n; i++) {
+		o = &all->row[i];
+		element = (char *)array + i * s->size;
+		*(struct mark *)(void *)element = object_mark(o);
+		if (node_is_empty(o->node) || kind_expect(b, o->node, NODE_MAP))
+			bind_section(b, s, o->node, element);
+		else
+			bind_section(b, s, NULL, element);
+	}
+}
+
+/* "http or https" */
+static const char *
+types_print(struct bind *b, const struct key_value *v, unsigned only)
+{
+	const char *list = "";
+
+	for (; v->name != NULL; v++)
+		if (only & 1U << v->value)
+			list = arena_printf(b->a, "%s%s%s", list,
+			    *list != '\0' ? " or " : "", v->name);
+	return list;
+}
+
+/* Keys that belong to another type of check. */
+static void
+check_keys_refuse(struct bind *b, const struct object *o, enum check_type type)
+{
+	const struct section *s = schema_find(schema_root(), "checks")->section;
+	const struct node *n = node_get(o->node, "type");
+	const struct key_value *v = schema_find(s, "type")->value;
+	const struct key *k;
+	size_t i;
+
+	while (v->name != NULL && (n == NULL || n->kind != NODE_TEXT ||
+	    strcmp(n->text, v->name) != 0))
+		v++;
+	for (i = 0; v->name != NULL && i < s->n; i++) {
+		k = &s->key[i];
+		n = node_get(o->node, k->name);
+		if (n != NULL && k->only != 0 && !(k->only & 1U << type))
+			bind_key_fault(b, n, "only for type %s", types_print(b,
+			    schema_find(s, "type")->value, k->only));
+	}
+}
+
+static void
+check_bind(struct bind *b, const struct object *o, struct conf_check *c)
+{
+	char timeout[MSEC_STR_MAX], interval[MSEC_STR_MAX];
+
+	c->name = arena_strdup(b->a, o->name);
+	if (c->timeout_ms > c->interval_ms &&
+	    node_get(o->node, "timeout") == NULL)
+		c->timeout_ms = c->interval_ms;
+	if (c->timeout_ms > c->interval_ms)
+		bind_member_fault(b, DIAG_ERROR, o->node, "timeout",
+		    "%s is more than the interval, %s",
+		    msec_print(c->timeout_ms, timeout),
+		    msec_print(c->interval_ms, interval));
+	check_keys_refuse(b, o, c->type);
+}
+
+void
+bind_objects(struct bind *b)
+{
+	struct conf *c = b->c;
+	size_t i;
+
+	objects_sort(b, &b->check);
+	objects_sort(b, &b->pool);
+	objects_sort(b, &b->service);
+	c->ncheck = b->check.n;
+	c->npool = b->pool.n;
+	c->nservice = b->service.n;
+	c->check = arena_calloc(b->a, c->ncheck, sizeof(*c->check));
+	c->pool = arena_calloc(b->a, c->npool, sizeof(*c->pool));
+	c->service = arena_calloc(b->a, c->nservice, sizeof(*c->service));
+	objects_bind(b, &b->check, "checks", c->check);
+	for (i = 0; i < c->ncheck; i++)
+		check_bind(b, &b->check.row[i], &c->check[i]);
+	objects_bind(b, &b->pool, "pools", c->pool);
+	for (i = 0; i < c->npool; i++)
+		c->pool[i].name = arena_strdup(b->a, b->pool.row[i].name);
+	objects_bind(b, &b->service, "services", c->service);
+}

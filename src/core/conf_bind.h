@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What conf_load's stages share; nobody else includes this. */
+#ifndef XLB_CONF_BIND_H
+#define XLB_CONF_BIND_H
+
+#include "core/conf.h"
+#include "core/yaml.h"
+
+struct section;
+
+/* A check, pool or service where it stands in the files. */
+struct object {
+	const char *name;	/* NULL: a service that has none */
+	const struct node *node;
+	size_t seq;		/* in the order of the files */
+};
+
+/* Sorted by name; row i is the conf's check, pool or service i. */
+struct objects {
+	struct object *row;
+	size_t n;
+};
+
+struct bind {
+	struct arena *a;
+	struct diag *dg;
+	struct conf *c;
+	const struct node **root;	/* of each source, the main file first */
+	size_t nroot;
+	struct objects check, pool, service;
+};
+
+/* "path: what" at the value, or at the key where the key is what is wrong. */
+void bind_fault(struct bind *b, enum diag_level level, const struct node *n,
+    const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+void bind_key_fault(struct bind *b, const struct node *n, const char *fmt,
+    ...) __attribute__((format(printf, 3, 4)));
+/* At `map`, about its key `key`, which need not be there. */
+void bind_member_fault(struct bind *b, enum diag_level level,
+    const struct node *map, const char *key, const char *fmt, ...)
+    __attribute__((format(printf, 5, 6)));
+
+/* "FILE:4:9", in the arena */
+const char *bind_place(struct bind *b, struct mark at);
+
+/* The keys of `map` into the struct at `base`; NULL: defaults alone. */
+void bind_section(struct bind *b, const struct section *s,
+    const struct node *map, void *base);
+
+/* Everything that one root has by itself; checks, pools and services are
+ * collected first and bound last. */
+void bind_root(struct bind *b, const struct node *root, bool fragment);
+void bind_objects(struct bind *b);
+
+/* Rules that more than one value takes part in. */
+void conf_check_rules(struct bind *b);
+
+#endif

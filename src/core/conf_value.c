@@ -1,0 +1,584 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Texts of the configuration to values of its structs, and back. */
+#include "core/conf_value.h"
+
+#include <inttypes.h>
+#include <netinet/in.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/arena.h"
+#include "core/conf_schema.h"
+#include "core/text.h"
+
+static const struct {
+	const char *name;
+	uint32_t ms;
+} units[] = {		/* the largest first */
+	{ "h", 60 * 60 * 1000 }, { "m", 60 * 1000 }, { "s", 1000 },
+	{ "ms", 1 },
+};
+#define UNITS (sizeof(units) / sizeof(units[0]))
+
+static int __attribute__((format(printf, 3, 4)))
+wrong(char why[WHY_MAX], const char *text, const char *fmt, ...)
+{
+	char shown[TEXT_SHOW_MAX];
+	va_list ap;
+	int n;
+
+	n = snprintf(why, WHY_MAX, "%s ", text_show(text, shown));
+	va_start(ap, fmt);
+	vsnprintf(why + n, WHY_MAX - (size_t)n, fmt, ap);
+	va_end(ap);
+	return -1;
+}
+
+static void *
+field(void *base, size_t offset)
+{
+	return (char *)base + offset;
+}
+
+static const void *
+field_const(const void *base, size_t offset)
+{
+	return (const char *)base + offset;
+}
+
+static bool
+is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+/* Digits up to `end`; UINT64_MAX and `*over` when they are too many. A leading
+ * zero is octal to some readers and decimal to others: refused. */
+static int
+digits_parse(const char *s, const char *end, uint64_t *out, bool *over)
+{
+	uint64_t n = 0;
+
+	*over = false;
+	if (s == end || (s[0] == '0' && s + 1 != end))
+		return -1;
+	for (; s != end; s++) {
+		if (!is_digit(*s))
+			return -1;
+		if (__builtin_mul_overflow(n, 10, &n) ||
+		    __builtin_add_overflow(n, (uint64_t)(*s - '0'), &n))
+			*over = true;
+	}
+	*out = *over ? UINT64_MAX : n;
+	return 0;
+}
+
+static bool
+is_prime(uint64_t n)
+{
+	uint64_t i;
+
+	if (n < 4 || n % 2 == 0)
+		return n == 2 || n == 3;
+	for (i = 3; i * i <= n; i += 2)
+		if (n % i == 0)
+			return false;
+	return true;
+}
+
+static int
+prime_check(const struct key *k, const char *text, uint64_t n,
+    char why[WHY_MAX])
+{
+	uint64_t up = n, down = n;
+
+	if (is_prime(n))
+		return 0;
+	while (down > k->min && !is_prime(down))
+		down--;
+	while (up < k->max && !is_prime(up))
+		up++;
+	if (!is_prime(down))
+		return wrong(why, text, "is not a prime, %" PRIu64 " is", up);
+	if (!is_prime(up))
+		return wrong(why, text, "is not a prime, %" PRIu64 " is",
+		    down);
+	return wrong(why, text, "is not a prime, %" PRIu64 " and %" PRIu64
+	    " are", down, up);
+}
+
+static int
+number_parse(const struct key *k, const char *text, uint64_t *out,
+    char why[WHY_MAX])
+{
+	const char *digits = *text == '-' ? text + 1 : text;
+	const char *end = text + strlen(text);
+	bool over;
+	uint64_t n;
+
+	if (digits_parse(digits, end, &n, &over) < 0)
+		return wrong(why, text, "is not an integer%s",
+		    is_digit(*text) && strspn(text, "0123456789") ==
+		    (size_t)(end - text) ? ": it has a leading zero" : "");
+	if (over || digits != text || n < k->min || n > k->max)
+		return wrong(why, text, "is not in %" PRIu64 "..%" PRIu64,
+		    k->min, k->max);
+	if ((k->flags & KEY_PRIME) && prime_check(k, text, n, why) < 0)
+		return -1;
+	while ((k->flags & KEY_POW2) && (n & (n - 1)) != 0)
+		n += n & -n;
+	*out = n;
+	return 0;
+}
+
+static int
+msec_parse(const struct key *k, const char *text, uint32_t *out,
+    char why[WHY_MAX])
+{
+	char low[MSEC_STR_MAX], high[MSEC_STR_MAX];
+	const char *unit = text + strspn(text, "0123456789");
+	uint64_t n, ms;
+	bool over;
+	size_t i;
+
+	for (i = 0; i < UNITS; i++)
+		if (strcmp(unit, units[i].name) == 0)
+			break;
+	if (digits_parse(text, unit, &n, &over) < 0 || i == UNITS)
+		return wrong(why, text, "is not a duration: an integer "
+		    "with ms, s, m or h");
+	if (over || __builtin_mul_overflow(n, units[i].ms, &ms) ||
+	    ms < k->min || ms > k->max)
+		return wrong(why, text, "is not in %s..%s",
+		    msec_print((uint32_t)k->min, low),
+		    msec_print((uint32_t)k->max, high));
+	*out = (uint32_t)ms;
+	return 0;
+}
+
+const char *
+msec_print(uint32_t ms, char buf[MSEC_STR_MAX])
+{
+	size_t i = 0;
+
+	while (ms % units[i].ms != 0)
+		i++;
+	if (ms == 0)
+		i = 2;		/* 0s */
+	snprintf(buf, MSEC_STR_MAX, "%" PRIu32 "%s", ms / units[i].ms,
+	    units[i].name);
+	return buf;
+}
+
+static int
+enum_parse(const struct key *k, const char *text, int *out, char why[WHY_MAX])
+{
+	const struct key_value *v;
+	struct text_guess g;
+	char list[WHY_MAX] = "";
+	size_t n = 0, count = 0;
+
+	text_guess_init(&g, text);
+	for (v = k->value; v->name != NULL; v++) {
+		if (strcmp(v->name, text) == 0) {
+			*out = v->value;
+			if (!v->later)
+				return 0;
+			return wrong(why, text,
+			    "is not available in this version");
+		}
+		text_guess_try(&g, v->name);
+		if (v->later)
+			continue;
+		n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%s",
+		    count++ > 0 ? ", " : "", v->name);
+	}
+	return wrong(why, text, "is not %s%s%s%s%s",
+	    count > 1 ? "one of " : "", list,
+	    g.best != NULL ? "; did you mean " : "",
+	    g.best != NULL ? g.best : "", g.best != NULL ? "?" : "");
+}
+
+static int
+bool_parse(const char *text, bool *out, char why[WHY_MAX])
+{
+	*out = strcmp(text, "true") == 0;
+	if (*out || strcmp(text, "false") == 0)
+		return 0;
+	return wrong(why, text, "is not true or false");
+}
+
+bool
+name_is_valid(const char *s)
+{
+	static const char set[] = "0123456789abcdefghijklmnopqrstuvwxyz"
+	    "ABCDEFGHIJKLMNOPQRSTUVWXYZ_-";
+	size_t n = strspn(s, set);
+
+	return n > 0 && s[n] == '\0' && n <= CONF_NAME_MAX && *s != '_' &&
+	    *s != '-';
+}
+
+/* Texts go into messages, BIRD's configuration and headers: no control
+ * character, and where they stand in quotes no quote. */
+static int
+text_parse(const struct key *k, const char *text, char why[WHY_MAX])
+{
+	size_t n = strlen(text);
+
+	if (n < k->min || n > k->max)
+		return wrong(why, text, "has %zu bytes, not %" PRIu64
+		    "..%" PRIu64, n, k->min, k->max);
+	for (; *text != '\0'; text++)
+		if ((unsigned char)*text < 0x20 || *text == 0x7f)
+			return wrong(why, text, "holds a control character");
+	return 0;
+}
+
+static int
+path_parse(const struct key *k, const char *text, char why[WHY_MAX])
+{
+	if (text[0] != '/')
+		return wrong(why, text, "is not an absolute path");
+	if (strpbrk(text, "\"*?[]{}\\") != NULL)
+		return wrong(why, text, "holds one of \"*?[]{}\\");
+	return text_parse(k, text, why);
+}
+
+static int
+ifname_parse(const char *text, char why[WHY_MAX])
+{
+	size_t n = strlen(text), i;
+
+	for (i = 0; i < n; i++)
+		if ((unsigned char)text[i] <= ' ' || text[i] == '/' ||
+		    text[i] == ':' || text[i] == 0x7f)
+			break;
+	if (n == 0 || n > 15 || i < n || strcmp(text, ".") == 0 ||
+	    strcmp(text, "..") == 0)
+		return wrong(why, text, "is not the name of an interface: 1 "
+		    "to 15 bytes without space, slash or colon");
+	return 0;
+}
+
+static int
+string_parse(const struct key *k, const char *text, struct arena *a,
+    const char **out, char why[WHY_MAX])
+{
+	int rc = 0;
+
+	if (k->type == KEY_NAME && !name_is_valid(text))
+		rc = wrong(why, text, "is not a name: a letter or digit, then "
+		    "up to 62 letters, digits, _ or -");
+	else if (k->type == KEY_IFNAME)
+		rc = ifname_parse(text, why);
+	else if (k->type == KEY_PATH)
+		rc = path_parse(k, text, why);
+	else if (k->type == KEY_TEXT)
+		rc = text_parse(k, text, why);
+	if (rc == 0)
+		*out = arena_strdup(a, text);
+	return rc;
+}
+
+static int
+address_parse(const struct key *k, const char *text, struct addr *out,
+    char why[WHY_MAX])
+{
+	struct addr a;
+
+	if (addr_parse(text, &a) < 0)
+		return wrong(why, text, "is not an address");
+	if (k->type == KEY_ADDR4 && !addr_is4(&a))
+		return wrong(why, text, "is not an IPv4 address");
+	*out = a;
+	return 0;
+}
+
+static int
+range_parse(const struct key *k, const char *text, struct prefix *out,
+    bool *set, char why[WHY_MAX])
+{
+	const char *slash = strchr(text, '/');
+	struct prefix p;
+
+	if (prefix_parse(text, &p) < 0)
+		return wrong(why, text, slash == NULL ?
+		    "is not a prefix: ADDRESS/LENGTH" :
+		    "is not a prefix: ADDRESS/LENGTH, the bits behind LENGTH "
+		    "0");
+	if ((k->type == KEY_PREFIX4 && !addr_is4(&p.addr)) ||
+	    (k->type == KEY_PREFIX6 && addr_is4(&p.addr)))
+		return wrong(why, text, "is not an %s prefix",
+		    k->type == KEY_PREFIX4 ? "IPv4" : "IPv6");
+	*out = p;
+	*set = true;
+	return 0;
+}
+
+static int
+count_parse(const struct key *k, const char *text, uint32_t *out,
+    bool *percent, char why[WHY_MAX])
+{
+	const char *end = text + strlen(text);
+	bool over;
+	uint64_t n;
+
+	if (end > text && end[-1] == '%') {
+		if (digits_parse(text, end - 1, &n, &over) < 0)
+			return wrong(why, text, "is not a percentage");
+		if (over || n < 1 || n > 100)
+			return wrong(why, text, "is not in 1%%..100%%");
+		*percent = true;
+	} else {
+		if (number_parse(k, text, &n, why) < 0)
+			return -1;
+		*percent = false;
+	}
+	*out = (uint32_t)n;
+	return 0;
+}
+
+static int
+metrics_parse(const struct key *k, const char *text, struct conf *c,
+    char why[WHY_MAX])
+{
+	struct addr a;
+	uint16_t port;
+
+	if (strcmp(text, "off") == 0) {
+		c->metrics_on = false;
+		return 0;
+	}
+	if (addrport_parse(text, &a, &port) < 0 || port == 0)
+		return wrong(why, text, "is not ADDRESS:PORT or off");
+	if (k->flags & KEY_LATER)
+		return wrong(why, text, "is not available in this version");
+	c->metrics_on = true;
+	c->metrics_addr = a;
+	c->metrics_port = port;
+	return 0;
+}
+
+int
+value_parse(const struct key *k, const char *text, struct arena *a,
+    void *base, char why[WHY_MAX])
+{
+	void *at = field(base, k->offset), *also = field(base, k->also);
+	uint64_t n;
+
+	switch (k->type) {
+	case KEY_BOOL:
+		return bool_parse(text, at, why);
+	case KEY_U16:
+	case KEY_U32:
+	case KEY_U64:
+		if (number_parse(k, text, &n, why) < 0)
+			return -1;
+		if (k->type == KEY_U16)
+			*(uint16_t *)at = (uint16_t)n;
+		else if (k->type == KEY_U32)
+			*(uint32_t *)at = (uint32_t)n;
+		else
+			*(uint64_t *)at = n;
+		if (k->also != 0)
+			*(bool *)also = true;
+		return 0;
+	case KEY_MSEC:
+		return msec_parse(k, text, at, why);
+	case KEY_ENUM:
+		return enum_parse(k, text, at, why);
+	case KEY_ADDR:
+	case KEY_ADDR4:
+		return address_parse(k, text, at, why);
+	case KEY_PREFIX:
+	case KEY_PREFIX4:
+	case KEY_PREFIX6:
+		return range_parse(k, text, at, also, why);
+	case KEY_COUNT:
+		return count_parse(k, text, at, also, why);
+	case KEY_METRICS:
+		return metrics_parse(k, text, base, why);
+	default:
+		return string_parse(k, text, a, at, why);
+	}
+}
+
+static const char *
+number_print(const struct key *k, const void *at, struct arena *a)
+{
+	uint64_t n = k->type == KEY_U16 ? *(const uint16_t *)at :
+	    k->type == KEY_U32 ? *(const uint32_t *)at :
+	    *(const uint64_t *)at;
+
+	if (n == 0 && (k->flags & KEY_ZERO_UNSET))
+		return NULL;
+	return arena_printf(a, "%" PRIu64, n);
+}
+
+static const char *
+enum_print(const struct key *k, int value)
+{
+	const struct key_value *v;
+
+	for (v = k->value; v->name != NULL; v++)
+		if (v->value == value)
+			return v->name;
+	return NULL;	/* KEY_ZERO_UNSET */
+}
+
+static const char *
+metrics_print(const struct conf *c, struct arena *a)
+{
+	char buf[ADDRPORT_STR_MAX];
+
+	if (!c->metrics_on)
+		return "off";
+	return arena_strdup(a, addrport_print(&c->metrics_addr,
+	    c->metrics_port, buf));
+}
+
+const char *
+value_print(const struct key *k, const void *base, struct arena *a)
+{
+	const void *at = field_const(base, k->offset);
+	bool also = k->also == 0 || *(const bool *)field_const(base, k->also);
+	const struct conf_check *const *check = at;
+	const struct conf_pool *const *pool = at;
+	char buf[PREFIX_STR_MAX];
+
+	switch (k->type) {
+	case KEY_BOOL:
+		return *(const bool *)at ? "true" : "false";
+	case KEY_U16:
+	case KEY_U32:
+	case KEY_U64:
+		return also ? number_print(k, at, a) : NULL;
+	case KEY_MSEC:
+		return arena_strdup(a, msec_print(*(const uint32_t *)at, buf));
+	case KEY_ENUM:
+		return enum_print(k, *(const int *)at);
+	case KEY_ADDR:
+	case KEY_ADDR4:
+		return addr_is_zero(at) ? NULL :
+		    arena_strdup(a, addr_print(at, buf));
+	case KEY_PREFIX:
+	case KEY_PREFIX4:
+	case KEY_PREFIX6:
+		return also ? arena_strdup(a, prefix_print(at, buf)) : NULL;
+	case KEY_COUNT:
+		return arena_printf(a, "%" PRIu32 "%s",
+		    *(const uint32_t *)at, also ? "%" : "");
+	case KEY_METRICS:
+		return metrics_print(base, a);
+	case KEY_CHECK_REF:
+		return *check == NULL ? NULL : (*check)->name;
+	case KEY_POOL_REF:
+		return *pool == NULL ? NULL : (*pool)->name;
+	default:
+		return *(const char *const *)at;
+	}
+}
+
+int
+community_parse(const char *s, struct community *out, char why[WHY_MAX])
+{
+	uint32_t part[3] = { 0 };
+	const char *p = s, *end;
+	uint64_t n, max;
+	size_t count = 0;
+	bool over;
+
+	/* three numbers are a large community, of 32 bits each */
+	end = strchr(s, ':');
+	max = end != NULL && strchr(end + 1, ':') != NULL ? UINT32_MAX :
+	    UINT16_MAX;
+	for (;;) {
+		end = p + strcspn(p, ":");
+		if (count == 3 || digits_parse(p, end, &n, &over) < 0)
+			return wrong(why, s, "is not a community: A:B or "
+			    "A:B:C");
+		if (n > max)
+			return wrong(why, s, "is not a community: each number "
+			    "is in 0..%" PRIu64, max);
+		part[count++] = (uint32_t)n;
+		if (*end == '\0')
+			break;
+		p = end + 1;
+	}
+	if (count < 2)
+		return wrong(why, s, "is not a community: A:B or A:B:C");
+	*out = (struct community){ count == 3, part[0], part[1], part[2] };
+	return 0;
+}
+
+const char *
+community_print(const struct community *c, char buf[COMMUNITY_STR_MAX])
+{
+	int n;
+
+	n = snprintf(buf, COMMUNITY_STR_MAX, "%" PRIu32 ":%" PRIu32, c->a,
+	    c->b);
+	if (c->large)
+		snprintf(buf + n, COMMUNITY_STR_MAX - (size_t)n, ":%" PRIu32,
+		    c->c);
+	return buf;
+}
+
+int
+listen_parse(const char *s, struct conf_listen *out, char why[WHY_MAX])
+{
+	const char *port = s + 4;
+	uint64_t n;
+	bool over;
+	uint8_t proto;
+
+	if (strncmp(s, "tcp/", 4) == 0)
+		proto = IPPROTO_TCP;
+	else if (strncmp(s, "udp/", 4) == 0)
+		proto = IPPROTO_UDP;
+	else
+		return wrong(why, s, "is not tcp/PORT, udp/PORT, tcp/* or "
+		    "udp/*");
+	if (strcmp(port, "*") == 0)
+		n = 0;
+	else if (digits_parse(port, port + strlen(port), &n, &over) < 0)
+		return wrong(why, s, "has no port: a number or *");
+	else if (over || n < 1 || n > 65535)
+		return wrong(why, s, "has no port in 1..65535");
+	out->proto = proto;
+	out->port = (uint16_t)n;
+	return 0;
+}
+
+const char *
+listen_print(const struct conf_listen *l, char buf[LISTEN_STR_MAX])
+{
+	const char *proto = l->proto == IPPROTO_TCP ? "tcp" : "udp";
+
+	if (l->port == 0)
+		snprintf(buf, LISTEN_STR_MAX, "%s/*", proto);
+	else
+		snprintf(buf, LISTEN_STR_MAX, "%s/%u", proto, l->port);
+	return buf;
+}
+
+int
+codes_parse(const char *s, struct http_range *out, char why[WHY_MAX])
+{
+	const char *dash = s + strcspn(s, "-"), *end = s + strlen(s);
+	uint64_t low, high;
+	bool over;
+
+	if (digits_parse(s, dash, &low, &over) < 0 || (*dash == '-' &&
+	    digits_parse(dash + 1, end, &high, &over) < 0))
+		return wrong(why, s, "is not a status code or a range");
+	if (*dash == '\0')
+		high = low;
+	if (low < 100 || high > 599 || low > high)
+		return wrong(why, s, "is not in 100..599");
+	out->low = (uint16_t)low;
+	out->high = (uint16_t)high;
+	return 0;
+}
