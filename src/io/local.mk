@@ -8,7 +8,6 @@ EXTRA_DIST += src/io/bird.h src/io/maps.h \
 libxlbio_a_SOURCES =
 libxlbio_a_SOURCES += src/io/log.c src/io/log.h
 libxlbio_a_SOURCES += src/io/file.c src/io/file.h
-libxlbio_a_SOURCES += src/io/conf_file.c src/io/conf_file.h
 libxlbio_a_SOURCES += src/io/probe.c src/io/probe.h src/io/probe_wire.h
 libxlbio_a_SOURCES += src/io/probe_spawn.c src/io/probe_child.c
 libxlbio_a_SOURCES += src/io/probe_tcp.c
