@@ -246,3 +246,17 @@ addr_sockaddr(const struct addr *a, uint16_t port,
 	memcpy(&in6->sin6_addr, a->b, 16);
 	return sizeof(*in6);
 }
+
+struct addr
+addr_from_sockaddr(const struct sockaddr_storage *ss)
+{
+	const struct sockaddr_in *in = (const struct sockaddr_in *)ss;
+	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)ss;
+	struct addr a = { { 0 } };
+
+	if (ss->ss_family == AF_INET)
+		a = addr_from4(in->sin_addr.s_addr);
+	else if (ss->ss_family == AF_INET6)
+		memcpy(a.b, &in6->sin6_addr, 16);
+	return a;
+}

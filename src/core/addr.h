@@ -57,5 +57,7 @@ const char *addrport_print(const struct addr *a, uint16_t port,
 /* For socket calls; returns the length. Port in host byte order. */
 socklen_t addr_sockaddr(const struct addr *a, uint16_t port,
     struct sockaddr_storage *out);
+/* Of another family than these two: unset. */
+struct addr addr_from_sockaddr(const struct sockaddr_storage *ss);
 
 #endif

@@ -24,6 +24,8 @@ enum bird_status {
 	BIRD_BROKEN,		/* configure was refused: bird.conf has an error */
 	BIRD_NOT_INCLUDED,	/* accepted, but our protocols are not there:
 				 * the include line is missing from bird.conf */
+	BIRD_DIFFERS,		/* accepted, but BIRD's tables hold something
+				 * else: xlb0 is down, a protocol disabled */
 	BIRD_WRITE_FAILED,	/* the include could not be written */
 };
 const char *bird_status_text(enum bird_status s);
@@ -34,13 +36,22 @@ struct bird_peer {
 	uint32_t exported4, exported6;	/* routes of ours exported to it */
 };
 
-/* `changed` is called when status, tables or peers changed. */
+/*
+ * Begins to connect; makes the directory if it is missing. `changed` is called
+ * when status, tables or peers changed: from the loop, never from within a call.
+ * It may call bird_set(), not bird_close(). 0, or -errno.
+ *
+ * Below, a NULL `b` is allowed and is a BIRD that is off.
+ */
 int bird_open(sd_event *ev, const char *directory, const char *socket,
     void (*changed)(void *arg), void *arg, struct bird **out);
 void bird_close(struct bird *b);	/* the includes stay as they are */
 
-/* What to announce from now on. Writes at once; returns 0, or -errno if the
- * include could not be written (logged). */
+/*
+ * What to announce from now on. Writes at once and sends `configure` unless one
+ * is in flight; returns 0, or -errno if an include could not be written (logged,
+ * and tried again every few seconds). Until the first call nothing is written.
+ */
 int bird_set(struct bird *b, const struct announce *an, const struct conf *c);
 
 /* The prefixes of the includes as they are on disk now, for adoption. */
@@ -49,9 +60,19 @@ struct prefix *bird_included(const struct bird *b, struct arena *a, size_t *n);
 enum bird_status bird_status(const struct bird *b);
 const char *bird_reason(const struct bird *b);	/* BIRD's own words; "" */
 bool bird_settled(const struct bird *b);	/* nothing is under way */
+/* Routes that BIRD still announces though they have to go: bird.conf is broken,
+ * or the include can't be written. */
+size_t bird_stuck(const struct bird *b);
 bool bird_has(const struct bird *b, const struct prefix *p);	/* in BIRD */
 /* Peers the prefix is exported to. */
 uint32_t bird_exported(const struct bird *b, const struct prefix *p);
 const struct bird_peer *bird_peers(const struct bird *b, size_t *n);
+
+/*
+ * This node's address towards each neighbour, as the kernel would choose it now,
+ * for bird_config_render(): c->bgp.nneighbor rows in `a`, unset without a
+ * route. Sends nothing, needs no privilege.
+ */
+struct addr *bird_locals(const struct conf *c, struct arena *a);
 
 #endif

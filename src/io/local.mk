@@ -3,8 +3,7 @@ noinst_LIBRARIES += libxlbio.a
 libxlbio_a_CPPFLAGS = $(AM_CPPFLAGS) $(SYSTEMD_CFLAGS) $(MNL_CFLAGS) \
 	$(JANSSON_CFLAGS) $(LIBBPF_CFLAGS)
 # Headers whose source is not there yet.
-EXTRA_DIST += src/io/bird.h src/io/maps.h \
-	src/io/notify.h src/io/prog.h src/io/tun.h
+EXTRA_DIST += src/io/maps.h src/io/prog.h
 libxlbio_a_SOURCES =
 libxlbio_a_SOURCES += src/io/log.c src/io/log.h
 libxlbio_a_SOURCES += src/io/file.c src/io/file.h
@@ -16,6 +15,13 @@ libxlbio_a_SOURCES += src/io/conf_file.c src/io/conf_file.h
 libxlbio_a_SOURCES += src/io/netlink.c src/io/netlink.h src/io/netlink_int.h
 libxlbio_a_SOURCES += src/io/netlink_query.c src/io/netlink_link.c
 libxlbio_a_SOURCES += src/io/netlink_route.c src/io/netlink_neigh.c
+libxlbio_a_SOURCES += src/io/bird.c src/io/bird.h src/io/bird_private.h
+libxlbio_a_SOURCES += src/io/bird_talk.c src/io/bird_judge.c
+libxlbio_a_SOURCES += src/io/bird_client.c src/io/bird_client.h
+libxlbio_a_SOURCES += src/io/bird_include.c src/io/bird_include.h
+libxlbio_a_SOURCES += src/io/bird_view.c src/io/bird_view.h
+libxlbio_a_SOURCES += src/io/tun.c src/io/tun.h
+libxlbio_a_SOURCES += src/io/notify.c src/io/notify.h
 # What a program that links libxlbio.a needs besides.
 XLBIO_LIBS = libxlbio.a libxlbcore.a $(LIBBPF_LIBS) $(MNL_LIBS) \
 	$(SYSTEMD_LIBS) $(JANSSON_LIBS)

@@ -6,11 +6,16 @@
 #ifndef XLB_TUN_H
 #define XLB_TUN_H
 
-#define TUN_NAME "xlb0"
+#include "core/bird_text.h"
 
-/* Takes over `stored` (a descriptor that the service manager kept; -1: none)
- * if it still is xlb0 of this network namespace, else makes the device anew;
- * sets it up. The descriptor, or -errno (logged). */
+#define TUN_NAME BIRD_DEVICE
+
+/*
+ * Takes over `stored` (a descriptor that the service manager kept; -1: none) if
+ * it still is xlb0 of this network namespace, and leaves it up or down: down is
+ * the operator's emergency stop. Else closes it, makes the device anew and sets
+ * it up. The descriptor, or -errno (logged).
+ */
 int tun_open(int stored);
 
 #endif

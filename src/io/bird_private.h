@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the files of io/bird share. bird.c is what others see, bird_talk.c the
+ * conversation with BIRD, bird_judge.c what its answers amount to.
+ */
+#ifndef XLB_BIRD_PRIVATE_H
+#define XLB_BIRD_PRIVATE_H
+
+#include "io/bird.h"
+#include "io/bird_client.h"
+#include "io/bird_include.h"
+#include "io/bird_view.h"
+
+enum bird_ask {
+	ASK_NOTHING, ASK_CONFIGURE, ASK_PENDING, ASK_TABLE, ASK_DISABLE,
+	ASK_SESSIONS, ASK_EXPORTS
+};
+
+/* A look at BIRD goes through these in order. */
+enum bird_look {
+	LOOK_TABLES, LOOK_DISABLE, LOOK_SESSIONS, LOOK_EXPORTS, LOOK_END
+};
+
+struct bird {
+	sd_event *ev;
+	sd_event_source *timer;	/* the next connect, look or question */
+	char *socket, *marker;
+	void (*changed)(void *);
+	void *arg;
+	struct bird_client client;
+	struct bird_view view;
+	struct include inc[FAMILIES];
+	enum bird_status status, logged;
+	char reason[256];
+	bool news;		/* to be told with `changed` */
+
+	bool configure;		/* the files are newer than BIRD */
+	bool pending;		/* BIRD said: in progress */
+	bool refused;		/* the last configure was */
+	unsigned backoff_ms, pending_ms, repair_ms;
+	uint64_t repair_at;	/* monotonic, us: not before; 0: at once */
+	size_t stuck;		/* as last logged */
+
+	enum bird_ask ask;	/* whose reply is awaited */
+	int ask_code;		/* first code of the reply; -1: none yet */
+	int family;		/* of the ask */
+	size_t session;
+	enum bird_look look;
+	bool disabled[FAMILIES];	/* tried in this look */
+	unsigned looks;		/* since the last configure */
+	unsigned full;		/* looks since all exports were asked for */
+};
+
+bool bird_wanted(const struct bird *b);	/* bird_set() was called */
+int bird_write(struct bird *b);	/* the includes; 0, or -errno of one */
+/* Logged once per change, and not while something is under way. */
+void bird_status_set(struct bird *b, enum bird_status s, const char *reason);
+
+/* bird_talk.c */
+void talk_init(struct bird *b);
+void talk_start(struct bird *b);	/* at rest: ask what is to be asked */
+void talk_again(struct bird *b);	/* give up what is asked, connect anew */
+int talk_timer(sd_event_source *s, uint64_t usec, void *arg);
+
+/* bird_judge.c */
+#define LOOK_GRACE 3		/* looks before a difference counts */
+void judge_init(struct bird *b);
+size_t judge_surplus(const struct bird *b, int family);	/* not wanted */
+bool judge_disable(const struct bird *b, int family);
+void judge_refusal(struct bird *b, const struct bird_line *line);
+void judge_look(struct bird *b);	/* at its end: sets the status */
+
+#endif

@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# A driver of io/bird, and what drives it.
+check_PROGRAMS += tests/bird/drive
+tests_bird_drive_SOURCES = tests/bird/drive.c
+tests_bird_drive_CPPFLAGS = $(libxlbio_a_CPPFLAGS)
+tests_bird_drive_LDADD = $(XLBIO_LIBS)
+
+BIRD_TESTS = tests/bird/test_fake.py
+TESTS += $(BIRD_TESTS)
+EXTRA_DIST += $(BIRD_TESTS) tests/bird/rig.py

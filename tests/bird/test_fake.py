@@ -1,0 +1,451 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The client against a BIRD that answers oddly: everything BIRD may do, and
+what a broken or foreign one might."""
+
+import glob
+import os
+import re
+import shutil
+import socket
+import tempfile
+import threading
+import time
+
+from rig import Drive, check, run, wait_for
+
+COMMANDS = re.compile(
+    r"configure|configure status|show protocols all|disable \"xlb[46]\"|"
+    r"show route protocol xlb[46]|"
+    r"show route export '[\w.:-]+'\.ipv[46] protocol xlb[46]")
+A, B = "192.0.2.1", "192.0.2.2"
+
+
+class FakeBird:
+    """Reads the includes on `configure`, as BIRD does. `hook(command)` may
+    return another answer, "" for none."""
+
+    def __init__(self, directory):
+        self.directory = directory
+        self.path = directory + "/fake.ctl"
+        self.hook = lambda command: None
+        self.greeting = "0001 BIRD 9.9 ready.\n"
+        self.write = lambda conn, data: conn.sendall(data)
+        self.tables = {"xlb4": [], "xlb6": []}
+        self.commands = []
+        self.connects = []
+        self.wrong = []
+        self.conns = []
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(self.path)
+        self.listener.listen(8)
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        while True:
+            try:
+                conn, _ = self.listener.accept()
+            except OSError:
+                return
+            self.connects.append(time.monotonic())
+            self.conns.append(conn)
+            threading.Thread(target=self._serve, args=(conn,),
+                             daemon=True).start()
+
+    def _serve(self, conn):
+        try:
+            self.send(conn, self.greeting)
+            rest = b""
+            while True:
+                data = conn.recv(4096)
+                if not data:
+                    return
+                if rest or data.count(b"\n") != 1 or len(data) >= 1024:
+                    self.wrong.append(data)
+                *lines, rest = (rest + data).split(b"\n")
+                for line in lines:
+                    self._command(conn, line.decode())
+        except OSError:
+            pass
+
+    def send(self, conn, text):
+        if text:
+            self.write(conn, text.encode())
+
+    def _command(self, conn, line):
+        self.commands.append((time.monotonic(), line))
+        if not COMMANDS.fullmatch(line):
+            self.wrong.append(line)
+        answer = self.hook(line)
+        self.send(conn, self.answer(line) if answer is None else answer)
+
+    def load(self):
+        for name in self.tables:
+            self.tables[name] = []
+            for path in glob.glob(f"{self.directory}/{name}*.conf"):
+                with open(path, encoding="ascii") as f:
+                    self.tables[name] += re.findall(r"^route (\S+)", f.read(),
+                                                    re.M)
+
+    def answer(self, line):
+        if line == "configure":
+            self.load()
+            return "0002-Reading configuration\n0003 Reconfigured\n"
+        if line.startswith("disable"):
+            name = line.split('"')[1]
+            self.tables[name] = []
+            return f"0009-{name}: disabled\n0000 \n"
+        if line.startswith("show route protocol"):
+            return self.routes(self.tables[line.split()[-1]])
+        if line == "show protocols all":
+            return ("2002-Name       Proto      Table      State  Since\n"
+                    "1002-xlb4       Static     xlb4t      up     12:00:00\n"
+                    "1002-xlb6       Static     xlb6t      up     12:00:00\n"
+                    "0000 \n")
+        return "0003-Daemon is up and running\n0000 \n"
+
+    @staticmethod
+    def routes(table):
+        if not table:
+            return "0000 \n"
+        text = "1007-Table x:\n"
+        for prefix in table:
+            text += f" {prefix:20} unicast [x 12:00:00] * (200)\n" \
+                " \tdev xlb0\n"
+        return text + "0000 \n"
+
+    def count(self, command, since=0.0):
+        return sum(c == command and t >= since for t, c in self.commands)
+
+    def drop(self):
+        for conn in self.conns:
+            try:
+                conn.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+        self.conns.clear()
+
+    def close(self):
+        self.listener.close()
+        self.drop()
+
+
+class Scene:
+    """A fake, a drive, and at the end the check that commands were right."""
+
+    def __init__(self, **preset):
+        self.dir = tempfile.mkdtemp(prefix="xlb-bird-")
+        self.bird = FakeBird(self.dir)
+        for key, value in preset.items():
+            setattr(self.bird, key, value)
+
+    def __enter__(self):
+        self.drive = Drive(self.dir, self.bird.path)
+        return self.bird, self.drive
+
+    def __exit__(self, *_):
+        self.drive.close()
+        self.bird.close()
+        shutil.rmtree(self.dir)
+        check(not self.bird.wrong, f"wrong commands: {self.bird.wrong}")
+
+
+def plain_answers():
+    with Scene() as (bird, drive):
+        drive.set(A)
+        drive.until("synced")
+        check(drive.show(A + "/32") == (1, 0), "the route is in BIRD")
+        check(bird.count("configure") == 1, "one configure")
+        at, _, _ = drive.set(A)
+        check(not drive.seen("status busy", at), "the same again is no work")
+        time.sleep(0.1)
+        check(bird.count("configure") == 1, "and no configure")
+
+
+def pending_is_polled():
+    left = [3]
+
+    def hook(command):
+        if command == "configure":
+            bird.load()
+            return "0002-Reading\n0004 Reconfiguration in progress\n"
+        if command == "configure status":
+            left[0] -= 1
+            if left[0] > 0:
+                return "0004-Reconfiguration in progress\n0000 \n"
+        return None
+
+    with Scene() as (bird, drive):
+        bird.hook = hook
+        drive.set(A)
+        drive.until("synced")
+        check(left[0] == 0, f"{3 - left[0]} polls instead of 3")
+        check(os.listdir(bird.directory).count("configure.pending") == 0,
+              "the marker is gone")
+
+
+def queued_is_pending_too():
+    def hook(command):
+        if command == "configure" and bird.count("configure") == 2:
+            return "0002-Reading\n0005 Reconfiguration already in progress\n"
+        if command == "configure status":
+            bird.load()
+        return None
+
+    with Scene() as (bird, drive):
+        bird.hook = hook
+        drive.set(A)
+        drive.until("synced")
+        drive.set(A, B)
+        drive.until("synced")
+        check(bird.count("configure status") >= 1, "polled")
+        check(drive.show(B + "/32") == (1, 0), "the last one wins")
+
+
+def changes_while_pending_are_configured():
+    def hook(command):
+        if command == "configure" and bird.count("configure") == 1:
+            return "0004 Reconfiguration in progress\n"
+        if command == "configure status" and bird.count("configure") == 1:
+            return "0004-Reconfiguration in progress\n0000 \n"
+        return None
+
+    with Scene() as (bird, drive):
+        bird.hook = hook
+        drive.set(A)
+        wait_for("pending", 5, lambda: bird.count("configure status") > 2)
+        at, _, _ = drive.set()
+        wait_for("second configure", 0.2,
+                 lambda: bird.count("configure", at) == 1)
+        drive.until("synced")
+
+
+def asynchronous_and_split_lines():
+    def write(conn, data):
+        for i in range(0, len(data), 3):
+            conn.sendall(data[i:i + 3])
+
+    def hook(command):
+        text = FakeBird.answer(bird, command)
+        return "+something happened\n" + \
+            text.replace("\n", "\r\n+and again\n")
+
+    with Scene() as (bird, drive):
+        bird.write = write
+        bird.hook = hook
+        drive.set(A, "2001:db8::1")
+        drive.until("synced")
+        check(drive.show("2001:db8::1/128") == (1, 0), "the route is there")
+        bird.send(bird.conns[-1], "+while nothing is asked\n")
+        drive.set(B)
+        drive.until("synced")
+        check(len(bird.connects) == 1, "one connection was enough")
+
+
+def end_of_file_in_mid_reply():
+    def hook(command):
+        if command == "configure" and bird.count("configure") == 1:
+            bird.send(bird.conns[-1], "0002-Reading conf")
+            bird.drop()
+            return ""
+        return None
+
+    with Scene() as (bird, drive):
+        bird.hook = hook
+        at, _, _ = drive.set(A)
+        drive.until("synced")
+        check(drive.seen(r"changed absent\|.*closed by BIRD", at),
+              "the loss was told")
+        check(bird.count("configure") == 2, "asked again")
+
+
+def over_long_lines():
+    def hook(command):
+        text = FakeBird.answer(bird, command)
+        long = "x" * 10000
+        if command == "configure":
+            return f"0002-{long}\n {long}\n+{long}\n0003 {long}\n"
+        if command.startswith("show route"):
+            return f"1007-{long}\n" + text
+        return text
+
+    with Scene() as (bird, drive):
+        bird.hook = hook
+        drive.set(A)
+        drive.until("synced")
+        check(drive.show(A + "/32") == (1, 0), "the route is there")
+        check(len(bird.connects) == 1, "one connection was enough")
+
+
+def another_protocol_is_told_and_not_hammered():
+    with Scene(greeting="220 mail.example ESMTP\n") as (bird, drive):
+        drive.set(A)
+        drive.until("hung")
+        check("an answer that BIRD does not give" in drive.status,
+              drive.status)
+        time.sleep(2)
+        n = len(bird.connects)
+        check(n <= 10, f"{n} connects in two seconds")
+        bird.greeting = "0001 BIRD ready.\n"
+        drive.until("synced", 3)
+
+
+def no_greeting():
+    with Scene(greeting="") as (bird, drive):
+        begin = time.monotonic()
+        _, rc, took = drive.set(A)
+        check(rc == 0 and took < 0.1, f"bird_set: {rc}, {took} s")
+        drive.until("hung", 4)
+        took = time.monotonic() - begin
+        check(1.5 < took < 3, f"told after {took:.1f} s")
+        at = time.monotonic()
+        bird.send(bird.conns[-1], "0001 BIRD ready.\n")
+        drive.until("synced", 0.5)
+        check(len(bird.connects) == 1, "on the same connection")
+        print(f"# synced {1000 * (time.monotonic() - at):.1f} ms after it")
+
+
+def no_answer_to_configure():
+    held = []
+
+    def hook(command):
+        if command == "configure" and not held:
+            held.append(bird.conns[-1])
+            return ""
+        return None
+
+    with Scene() as (bird, drive):
+        bird.hook = hook
+        drive.set(A)
+        drive.until("hung", 7)
+        check("no answer" in drive.status, drive.status)
+        drive.set(B)
+        check(drive.is_("hung"), "a change does not hide it")
+        bird.load()
+        bird.send(held[0], "0003 Reconfigured\n")
+        drive.until("synced", 1)
+        check(drive.show(B + "/32") == (1, 0) and
+              drive.show(A + "/32") == (0, 0), "the last one wins")
+
+
+def shutting_down():
+    def hook(command):
+        if command == "configure" and bird.count("configure") == 1:
+            return "0006 Reconfiguration ignored, shutting down\n"
+        return None
+
+    with Scene() as (bird, drive):
+        bird.hook = hook
+        drive.set(A)
+        drive.until("synced")
+        check(len(bird.connects) == 2, "connected anew")
+
+
+def one_configure_in_flight():
+    gate = threading.Event()
+
+    def hook(command):
+        if command == "configure" and bird.count("configure") == 1:
+            gate.wait(5)
+        return None
+
+    with Scene() as (bird, drive):
+        bird.hook = hook
+        drive.set(A)
+        wait_for("configure", 5, lambda: bird.count("configure"))
+        for i in range(1, 20):
+            drive.set(f"192.0.2.{i}")
+        check(bird.count("configure") == 1, "none while one is in flight")
+        gate.set()
+        drive.until("synced")
+        n = bird.count("configure")
+        check(n == 2, f"{n} configures for 20 changes")
+        check(drive.show("192.0.2.19/32") == (1, 0), "the last one wins")
+
+
+def a_long_listing_does_not_delay():
+    stall = threading.Event()
+
+    def hook(command):
+        if command == "show protocols all" and not stall.is_set():
+            stall.set()
+            return "2002-Name\n"    # and no more
+        return None
+
+    with Scene() as (bird, drive):
+        bird.hook = hook
+        drive.set(A)
+        wait_for("listing", 5, stall.is_set)
+        at, _, _ = drive.set()
+        wait_for("configure", 0.5, lambda: bird.count("configure", at))
+        t = next(t for t, c in bird.commands if c == "configure" and t > at)
+        print(f"# configure {1000 * (t - at):.1f} ms after bird_set()")
+        check(t - at < 0.1, "at once")
+        drive.until("synced")
+
+
+def access_denied_by_restriction():
+    def hook(command):
+        return "8007 Access denied\n" if command == "configure" or \
+            command.startswith("disable") else None
+
+    with Scene() as (bird, drive):
+        bird.hook = hook
+        bird.tables["xlb4"] = [B + "/32"]
+        drive.set(A)
+        drive.until("configuration refused")
+        check("Access denied" in drive.status, drive.status)
+        wait_for("stuck", 3, lambda: drive.stuck() == 1)
+        check(drive.seen("cannot disable xlb4"), "said so")
+        n = len(bird.commands)
+        time.sleep(1)
+        check(len(bird.commands) - n < 20, "and no storm follows")
+
+
+def sessions_and_what_they_export():
+    peers = ["up4", "up6", "idle"]
+    exported = {"up4": [A + "/32"], "up6": [A + "/32", B + "/32"]}
+
+    def hook(command):
+        if command == "show protocols all":
+            text = FakeBird.answer(bird, command)[:-len("0000 \n")]
+            for name in peers:
+                up = "Established" if name in exported else "Idle"
+                n = len(exported.get(name, ()))
+                text += (f"1002-{name}  BGP  ---  up  12:00:00  {up}\n"
+                         f"1006-  BGP state:          {up}\n"
+                         "   Channel ipv4\n     Table:          xlb4t\n"
+                         f"     Routes:         0 imported, {n} exported, 0 "
+                         "preferred\n \n")
+            return text + "0000 \n"
+        if command.startswith("show route export"):
+            return FakeBird.routes(exported[command.split("'")[1]])
+        return None
+
+    with Scene() as (bird, drive):
+        bird.hook = hook
+        drive.set(A, B)
+        drive.until("synced")
+        check(drive.ask("peers")[1] == "idle=Idle/0/0 up4=Established/1/0 "
+              "up6=Established/2/0", "sessions, sorted by name")
+        check(drive.show(A + "/32") == (1, 2), "A by two")
+        check(drive.show(B + "/32") == (1, 1), "B by one")
+        # nothing changed: not asked for again
+        n = sum("export" in c for _, c in bird.commands)
+        time.sleep(1)
+        check(sum("export" in c for _, c in bird.commands) == n, "not again")
+        exported["up4"].append(B + "/32")
+        wait_for("B by two", 3, lambda: drive.show(B + "/32") == (1, 2))
+        peers.remove("up6")
+        wait_for("one less", 7, lambda: drive.show(B + "/32") == (1, 1))
+
+
+if __name__ == "__main__":
+    raise SystemExit(not run([
+        plain_answers, pending_is_polled, queued_is_pending_too,
+        changes_while_pending_are_configured, asynchronous_and_split_lines,
+        end_of_file_in_mid_reply, over_long_lines,
+        another_protocol_is_told_and_not_hammered, no_greeting,
+        no_answer_to_configure, shutting_down, one_configure_in_flight,
+        a_long_listing_does_not_delay, access_denied_by_restriction,
+        sessions_and_what_they_export]))
