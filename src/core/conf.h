@@ -21,9 +21,11 @@ struct arena;
 #define CONF_SERVICES_MAX	4096	/* entries of services: */
 #define CONF_LISTENERS_MAX	16384	/* (address, protocol, port) */
 #define CONF_POOLS_MAX		1024
+#define CONF_CHECKS_MAX		1024	/* one for each pool */
 #define CONF_BACKENDS_MAX	16383	/* members, summed over the pools */
 #define CONF_TARGETS_MAX	65536	/* (backend, port, check) to probe */
 #define CONF_INTERFACES_MAX	64
+#define CONF_NEIGHBORS_MAX	64
 #define CONF_NAME_MAX		63	/* bytes, without the end */
 
 enum node_state { NODE_ACTIVE, NODE_DRAIN };
@@ -191,7 +193,8 @@ struct conf_source {
 /*
  * Parses, binds, checks. `*out` is in `a` and is only set when there was no
  * error; it points at nothing of `src`. 0, or -1 with the reasons in `dg`,
- * sorted. Warnings are added either way.
+ * sorted. Warnings are added only where there is no error: half of a
+ * configuration would raise false ones.
  */
 int conf_load(const struct conf_source *src, size_t n, struct arena *a,
     const struct conf **out, struct diag *dg);

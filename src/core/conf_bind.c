@@ -66,11 +66,19 @@ bind_member_fault(struct bind *b, enum diag_level level,
 		at = map->key_mark;
 	node_path(map, path);
 	used = strlen(path);
-	snprintf(path + used, sizeof(path) - used, "%s%s",
-	    used > 0 ? "." : "", key);
+	/* an address may stand for the mapping that would hold it */
+	if (map->kind != NODE_TEXT || node_is_empty(map))
+		snprintf(path + used, sizeof(path) - used, "%s%s",
+		    used > 0 ? "." : "", key);
 	va_start(ap, fmt);
 	fault(b, level, at, path, fmt, ap);
 	va_end(ap);
+}
+
+const struct node *
+bind_element(const struct node *object, const char *key, size_t i)
+{
+	return node_get(object, key)->child[i];
 }
 
 const char *

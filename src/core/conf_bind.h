@@ -40,6 +40,10 @@ void bind_member_fault(struct bind *b, enum diag_level level,
     const struct node *map, const char *key, const char *fmt, ...)
     __attribute__((format(printf, 5, 6)));
 
+/* Element `i` of `object`'s list `key`. */
+const struct node *bind_element(const struct node *object, const char *key,
+    size_t i);
+
 /* "FILE:4:9", in the arena */
 const char *bind_place(struct bind *b, struct mark at);
 
@@ -52,7 +56,20 @@ void bind_section(struct bind *b, const struct section *s,
 void bind_root(struct bind *b, const struct node *root, bool fragment);
 void bind_objects(struct bind *b);
 
-/* Rules that more than one value takes part in. */
+/* Before anything is bound: what is over a limit is not looked into. 0, or -1
+ * and reported. */
+int conf_check_limits(struct bind *b);
+/* Rules that more than one value takes part in. They run after mistakes too,
+ * and skip the values that have them: an address of 16 zero bytes, a protocol
+ * 0, a name or pool NULL. */
 void conf_check_rules(struct bind *b);
+void conf_check_services(struct bind *b);	/* called by the above */
+/* What will surprise the operator. */
+void conf_check_warnings(struct bind *b);
+
+/* Why `a` can be no host's address; NULL: it can. */
+const char *addr_fault(const struct addr *a);
+/* The same with the tunnel's source prefix, whose addresses are nobody's. */
+const char *bind_addr_fault(struct bind *b, const struct addr *a);
 
 #endif

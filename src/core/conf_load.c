@@ -32,18 +32,25 @@ int
 conf_load(const struct conf_source *src, size_t n, struct arena *a,
     const struct conf **out, struct diag *dg)
 {
+	static const struct conf_source nothing = { "-", "", 0 };
 	struct conf *c = arena_alloc(a, sizeof(*c));
 	struct bind b = { .a = a, .dg = dg, .c = c };
 	struct arena *scratch = arena_new();
 	size_t errors = dg->errors, i;
 
+	if (n == 0) {
+		src = &nothing;
+		n = 1;
+	}
 	if (roots_read(&b, src, n, scratch) == 0) {
-		if (n == 0)
-			bind_section(&b, schema_root(), NULL, c);
 		for (i = 0; i < n; i++)
 			bind_root(&b, b.root[i], i > 0);
-		bind_objects(&b);
-		conf_check_rules(&b);
+		if (conf_check_limits(&b) == 0) {
+			bind_objects(&b);
+			conf_check_rules(&b);
+			if (dg->errors == errors)
+				conf_check_warnings(&b);
+		}
 	}
 	arena_free(scratch);
 	diag_sort(dg);

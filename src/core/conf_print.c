@@ -38,7 +38,8 @@ is_plain(const char *s)
 	for (i = 0; i < sizeof(word) / sizeof(word[0]); i++)
 		if (strcasecmp(s, word[i]) == 0)
 			return false;
-	return s[0] != '\0' && strchr("*%-.", s[0]) == NULL &&
+	/* what begins with a digit may be a number to somebody */
+	return s[0] != '\0' && strchr("*%-.0123456789", s[0]) == NULL &&
 	    s[strspn(s, set)] == '\0';
 }
 
@@ -80,14 +81,13 @@ value_put(struct printer *p, const struct key *k, const char *text)
 {
 	bool bare = k->type != KEY_TEXT && k->type != KEY_NAME &&
 	    k->type != KEY_CHECK_REF && k->type != KEY_POOL_REF &&
-	    k->type != KEY_IFNAME && strchr(text, ':') == NULL;
+	    k->type != KEY_IFNAME && k->type != KEY_PATH &&
+	    k->type != KEY_WORDS && strchr(text, ':') == NULL;
 
-	fputc(' ', p->out);
 	if (bare)
 		fputs(text, p->out);
 	else
 		text_put(p->out, text);
-	fputc('\n', p->out);
 }
 
 /* The texts of a list, in the arena; their number. */
@@ -144,7 +144,7 @@ texts_print(struct printer *p, const struct key *k, const char **text,
 	for (i = 0; i < n; i++) {
 		if (i > 0)
 			fputs(", ", p->out);
-		text_put(p->out, text[i]);
+		value_put(p, k, text[i]);
 	}
 	fputs("]\n", p->out);
 }
@@ -180,7 +180,9 @@ key_skip(struct printer *p, const struct key *k, const void *base, bool dry)
 		return true;
 	if (!dry) {
 		key_put(p, k->name);
+		fputc(' ', p->out);
 		value_put(p, k, one);
+		fputc('\n', p->out);
 	}
 	return false;
 }
@@ -218,7 +220,8 @@ element_print(struct printer *p, const struct key *k, const void *base)
 	} else if (is_bare_address(p, k, base)) {
 		p->depth += 2;
 		fprintf(p->out, "%*s- ", p->depth * 2 - 2, "");
-		text_put(p->out, value_print(&k->section->key[0], base, p->a));
+		value_put(p, &k->section->key[0],
+		    value_print(&k->section->key[0], base, p->a));
 		fputc('\n', p->out);
 	} else {
 		p->depth += 2;

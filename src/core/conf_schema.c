@@ -139,7 +139,7 @@ static const struct key neighbor_keys[] = {
 	    .min = 1, .max = ASN_MAX, .help = "its AS number" },
 	{ "bfd", KEY_BOOL, AT(conf_neighbor, bfd), .def = "true",
 	    .help = "watch the router with BFD" },
-	{ "password", KEY_TEXT, AT(conf_neighbor, password),
+	{ "password", KEY_TEXT, KEY_NO_QUOTE, AT(conf_neighbor, password),
 	    .min = 1, .max = 80, .unset = "none",
 	    .help = "TCP MD5 password of the session" },
 };
@@ -396,10 +396,13 @@ static const struct conf_limit conf_limit[LIMIT_COUNT] = {
 	[LIMIT_POOLS] = { "pools", CONF_POOLS_MAX, "one ring each" },
 	[LIMIT_BACKENDS] = { "backends", CONF_BACKENDS_MAX,
 	    "summed over the pools" },
+	[LIMIT_CHECKS] = { "checks", CONF_CHECKS_MAX, "one for each pool" },
 	[LIMIT_TARGETS] = { "probe targets", CONF_TARGETS_MAX,
 	    "(backend, port) of every pool with a check" },
 	[LIMIT_INTERFACES] = { "interfaces", CONF_INTERFACES_MAX,
 	    "XDP is attached to each" },
+	[LIMIT_NEIGHBORS] = { "neighbors", CONF_NEIGHBORS_MAX,
+	    "entries of bgp.neighbors" },
 	[LIMIT_NAME] = { "bytes of a name", CONF_NAME_MAX,
 	    "of a service, check, pool or backend" },
 };
@@ -425,6 +428,17 @@ schema_find(const struct section *s, const char *name)
 		if (strcmp(s->key[i].name, name) == 0)
 			return &s->key[i];
 	return NULL;
+}
+
+bool
+schema_is_later(const struct key *k, int value)
+{
+	const struct key_value *v;
+
+	for (v = k->value; v->name != NULL; v++)
+		if (v->value == value)
+			return v->later;
+	return false;
 }
 
 void
@@ -491,7 +505,7 @@ key_type_print(const struct key *k, FILE *out)
 	case KEY_U32:
 	case KEY_U64:
 		fprintf(out, "%s %" PRIu64 "..%" PRIu64,
-		    k->flags & KEY_PRIME ? "prime" : "integer", k->min,
+		    k->flags & KEY_PRIME ? "prime in" : "integer", k->min,
 		    k->max);
 		break;
 	case KEY_COUNT:

@@ -49,6 +49,7 @@ enum key_flag {
 	KEY_PRIME = 4,		/* the number has to be a prime */
 	KEY_POW2 = 8,		/* and is rounded up to a power of two */
 	KEY_FRAGMENT = 16,	/* a fragment in xlb.d may have it */
+	KEY_NO_QUOTE = 64,	/* goes between quotes that BIRD cannot escape */
 	KEY_ZERO_UNSET = 32	/* the field's 0 means that nobody set it */
 };
 
@@ -93,7 +94,8 @@ struct conf_limit {
 
 enum conf_limit_kind {
 	LIMIT_SERVICES, LIMIT_LISTENERS, LIMIT_POOLS, LIMIT_BACKENDS,
-	LIMIT_TARGETS, LIMIT_INTERFACES, LIMIT_NAME, LIMIT_COUNT
+	LIMIT_CHECKS, LIMIT_TARGETS, LIMIT_INTERFACES, LIMIT_NEIGHBORS,
+	LIMIT_NAME, LIMIT_COUNT
 };
 
 /* `kind` < LIMIT_COUNT. */
@@ -101,6 +103,8 @@ const struct conf_limit *conf_limit_get(enum conf_limit_kind kind);
 
 const struct section *schema_root(void);
 const struct key *schema_find(const struct section *s, const char *name);
+/* True if `value` of a KEY_ENUM is not available in this version. */
+bool schema_is_later(const struct key *k, int value);
 
 /* Calls `fn` for every key, sections before their keys. */
 void schema_walk(const struct section *s,

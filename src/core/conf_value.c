@@ -188,9 +188,9 @@ enum_parse(const struct key *k, const char *text, int *out, char why[WHY_MAX])
 			return wrong(why, text,
 			    "is not available in this version");
 		}
-		text_guess_try(&g, v->name);
 		if (v->later)
 			continue;
+		text_guess_try(&g, v->name);
 		n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%s",
 		    count++ > 0 ? ", " : "", v->name);
 	}
@@ -220,19 +220,20 @@ name_is_valid(const char *s)
 	    *s != '-';
 }
 
-/* Texts go into messages, BIRD's configuration and headers: no control
- * character, and where they stand in quotes no quote. */
+/* Texts go into messages, requests and BIRD's configuration. */
 static int
 text_parse(const struct key *k, const char *text, char why[WHY_MAX])
 {
-	size_t n = strlen(text);
+	size_t n = strlen(text), i;
 
 	if (n < k->min || n > k->max)
 		return wrong(why, text, "has %zu bytes, not %" PRIu64
 		    "..%" PRIu64, n, k->min, k->max);
-	for (; *text != '\0'; text++)
-		if ((unsigned char)*text < 0x20 || *text == 0x7f)
+	for (i = 0; i < n; i++)
+		if ((unsigned char)text[i] < 0x20 || text[i] == 0x7f)
 			return wrong(why, text, "holds a control character");
+	if ((k->flags & KEY_NO_QUOTE) && strchr(text, '"') != NULL)
+		return wrong(why, text, "holds a quote");
 	return 0;
 }
 

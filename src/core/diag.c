@@ -87,20 +87,38 @@ mark_cmp(const struct mark *a, const struct mark *b)
 	return a->col == b->col ? 0 : a->col < b->col ? -1 : 1;
 }
 
-/* Insertion sort: stable, and the list is short or already in order. */
+struct numbered {
+	struct diag_row row;
+	size_t number;
+};
+
+static int
+numbered_cmp(const void *a, const void *b)
+{
+	const struct numbered *na = a, *nb = b;
+	int c = mark_cmp(&na->row.mark, &nb->row.mark);
+
+	return c != 0 ? c : na->number < nb->number ? -1 : 1;
+}
+
+/* qsort() alone need not be stable. */
 void
 diag_sort(struct diag *dg)
 {
-	struct diag_row tmp;
-	size_t i, j;
+	struct numbered *all;
+	size_t i;
 
-	for (i = 1; i < dg->n; i++) {
-		tmp = dg->row[i];
-		for (j = i; j > 0 &&
-		    mark_cmp(&dg->row[j - 1].mark, &tmp.mark) > 0; j--)
-			dg->row[j] = dg->row[j - 1];
-		dg->row[j] = tmp;
-	}
+	if (dg->n < 2)
+		return;
+	all = reallocarray(NULL, dg->n, sizeof(*all));
+	if (all == NULL)
+		abort();
+	for (i = 0; i < dg->n; i++)
+		all[i] = (struct numbered){ dg->row[i], i };
+	qsort(all, dg->n, sizeof(*all), numbered_cmp);
+	for (i = 0; i < dg->n; i++)
+		dg->row[i] = all[i].row;
+	free(all);
 }
 
 void

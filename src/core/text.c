@@ -3,6 +3,7 @@
 #include "core/text.h"
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -20,14 +21,17 @@ text_show(const char *s, char buf[TEXT_SHOW_MAX])
 {
 	const unsigned char *p = (const unsigned char *)s;
 	size_t n = 0, step, i;
+	bool quoted;
 
-	if (*s == '\0')
-		return memcpy(buf, "\"\"", 3);
+	/* what begins or ends nowhere visible gets quotes */
+	if (*s == '\0' || *s == ' ' || s[strlen(s) - 1] == ' ')
+		buf[n++] = '"';
+	quoted = n > 0;
 	while (*p != '\0') {
 		step = is_control(p) ? 4 : 1;
 		for (i = 1; step != 4 && (p[i] & 0xc0) == 0x80; i++)
 			step++;
-		if (n + step + sizeof("...") > TEXT_SHOW_MAX) {
+		if (n + step + sizeof("...\"") > TEXT_SHOW_MAX) {
 			memcpy(buf + n, "...", 3);
 			n += 3;
 			break;
@@ -41,6 +45,8 @@ text_show(const char *s, char buf[TEXT_SHOW_MAX])
 		}
 		n += step;
 	}
+	if (quoted)
+		buf[n++] = '"';
 	buf[n] = '\0';
 	return buf;
 }

@@ -7,8 +7,8 @@
 
 #define TEXT_SHOW_MAX 72
 
-/* `s` fit for a message: control characters as \xNN, cut when long, "" when
- * empty. UTF-8 stays whole. Returns `buf`. */
+/* `s` fit for a message: control characters as \xNN, cut when long, in quotes
+ * when empty or with a space at an end. UTF-8 stays whole. Returns `buf`. */
 const char *text_show(const char *s, char buf[TEXT_SHOW_MAX]);
 
 /* Typing mistakes between two words: a letter more, less, other, or two

@@ -139,7 +139,8 @@ syntax_error(struct reader *r)
 
 	if (p->error == YAML_MEMORY_ERROR)
 		abort();
-	if (p->context != NULL)
+	if (p->context != NULL &&
+	    p->context_mark.index != p->problem_mark.index)
 		diag_add(r->dg, DIAG_ERROR, mark_make(r, &p->problem_mark),
 		    "%s, %s that begins at %zu:%zu", problem_text(r),
 		    p->context, p->context_mark.line + 1,
@@ -198,11 +199,15 @@ static void
 decoration_refuse(struct reader *r, struct node *n, const void *anchor,
     const void *tag)
 {
+	static const char core_tag[] = "tag:yaml.org,2002:";
 	enum node_kind kind = n->kind;
 
 	if (anchor != NULL)
 		refuse(r, n, "anchor &%s: anchors are not supported", anchor);
-	if (tag != NULL)
+	if (tag != NULL && strncmp(tag, core_tag, sizeof(core_tag) - 1) == 0)
+		refuse(r, n, "tag !!%s: tags are not supported",
+		    (const char *)tag + sizeof(core_tag) - 1);
+	else if (tag != NULL)
 		refuse(r, n, "tag %s: tags are not supported", tag);
 	n->kind = kind;
 }
