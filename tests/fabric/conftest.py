@@ -21,6 +21,11 @@ def pytest_configure():
     signal.signal(signal.SIGHUP, interrupt)
 
 
+def pytest_collection_modifyitems(items):
+    """First what wants a network without nodes; the rest builds on it."""
+    items.sort(key=lambda item: "whole" in item.fixturenames)
+
+
 @pytest.fixture(scope="session")
 def network():
     """Router, backends and links; no node yet."""
@@ -38,6 +43,13 @@ def network():
 def whole(network):
     network.up_nodes()
     return network
+
+
+@pytest.fixture
+def fabric(whole):
+    """Everything, as it was at first, whatever the test before did."""
+    whole.restore()
+    return whole
 
 
 @pytest.hookimpl(hookwrapper=True)

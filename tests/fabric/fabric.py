@@ -52,11 +52,6 @@ def address(ns, family):
     return (address4 if family == 4 else address6)(*PLACE[ns])
 
 
-def device(ns):
-    """Backends name theirs by the namespace: xlb-decap pins by device."""
-    return lab.PREFIX + ns if ns in BACKENDS else "eth0"
-
-
 # The address that the pool has for a backend: both families, so every mix of
 # VIP and backend is in the fabric.
 POOL_ADDRESS = {"b1": address("b1", 4), "b2": address("b2", 4),
@@ -70,6 +65,7 @@ class Request:
     status: int
     backend: str
     error: str
+    port: int  # the client's
     conn: int  # a kept connection's number, else None
 
     @property
@@ -157,9 +153,9 @@ class Fabric(lab.Lab):
             self.prepare_stack(ns)
         self.link("router", ROUTER_IF[0], "client", "eth0", MTU[0])
         self.link("router", ROUTER_IF[1], "rack", "router", MTU[1])
-        self.link("router", ROUTER_IF[3], "b3", device("b3"), MTU[3])
+        self.link("router", ROUTER_IF[3], "b3", "eth0", MTU[3])
         for ns in ("lb1", "lb2", "b1", "b2"):
-            self.link("rack", ns, ns, device(ns), MTU[1])
+            self.link("rack", ns, ns, "eth0", MTU[1])
         self.run("rack", "ip", "link", "add", "br0", "mtu", MTU[1], "type",
                  "bridge", "mcast_snooping", "0")
         for port in ("router", "lb1", "lb2", "b1", "b2"):
@@ -168,7 +164,7 @@ class Fabric(lab.Lab):
         for net, name in ROUTER_IF.items():
             self.give("router", name, net, ROUTER_HOST)
         for ns, (net, host) in PLACE.items():
-            self.give(ns, device(ns), net, host)
+            self.give(ns, "eth0", net, host)
             self.run(ns, "ip", "route", "add", "default", "via",
                      address4(net, ROUTER_HOST))
             self.run(ns, "ip", "-6", "route", "add", "default", "via",
@@ -376,8 +372,11 @@ http {{
     def attach_decap(self, b):
         sources = [x for n in NODES for f in (4, 6)
                    for x in ("--from", address(n, f))]
-        self.run(b, self.program("xlb-decap"), "attach", device(b), *sources)
-        # XDP on one end of a veth pair; the other end sends as before.
+        self.decap(b, "attach", "eth0", *sources)
+
+    def decap(self, b, *args):
+        return self.run(b, self.program("xlb-decap"), "--bpf-dir",
+                        lab.BPFFS / (lab.BPF_PREFIX + b), *args)
 
     # ---- nodes ------------------------------------------------------------
 
@@ -519,26 +518,49 @@ metrics: {{listen: "off"}}
             self.start_node(node)
         self.wait_ready()
 
+    def restore(self):
+        """From wherever a test left it to the state after up_nodes()."""
+        for b in BACKENDS:
+            if not self.nginx[b].alive():
+                self.start_backend(b)
+        for node in NODES:
+            changed = (lab.RUN / node / "xlb.yaml").read_text() != \
+                self.config(node)
+            self.write_config(node, self.config(node))
+            if not self.bird_process[node].alive():
+                self.start_bird(node, self.node_conf(node))
+            if not self.daemon[node].alive():
+                self.start_node(node)
+            elif changed:
+                self.must(node, "reload")
+        self.wait_ready()
+
     # ---- the client -------------------------------------------------------
 
     def client(self, family, *args, to=None, timeout=5.0):
         return [PYTHON, HERE / "http_client.py", to or VIP[family], PORT,
                 "--timeout", timeout, *args]
 
-    def http(self, n, family, parallel=16, timeout=5.0, to=None):
+    def http(self, n, family, parallel=16, timeout=5.0, to=None, from_port=0):
         """n requests, each on a connection of its own."""
         done = self.run("client", *self.client(
-            family, "--count", n, "--parallel", parallel, to=to,
-            timeout=timeout), timeout=60 + n * timeout / parallel)
+            family, "--count", n, "--parallel", parallel, "--from-port",
+            from_port, to=to, timeout=timeout),
+            timeout=60 + n * timeout / parallel)
         return [Request(**json.loads(x)) for x in done.stdout.splitlines()]
+
+    def flows(self, family, n=300, from_port=20000):
+        """{source port: backend}, all of them answered: the same flows at
+        every call, so that it tells which of them moved."""
+        got = self.http(n, family, from_port=from_port)
+        bad = [r for r in got if not r.ok]
+        if bad:
+            raise FabricError(f"{len(bad)} of {n} requests failed: {bad[0]}")
+        return {r.port: r.backend for r in got}
 
     def load(self, family, rate=100, keep=0, timeout=5.0, to=None):
         return Load(self, self.client(family, "--rate", rate, "--keep", keep,
                                       to=to, timeout=timeout))
-
-    def drops(self, node):
-        """Packets by reason."""
-        return self.must(node, "stats", "--json").json["reasons"]
 
 
 def explain(fabric, error):

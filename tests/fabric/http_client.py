@@ -2,21 +2,24 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A HTTP client that says what became of each request.
 
-usage: http_client.py ADDRESS PORT [--count N] [--parallel N] [--rate N]
-           [--keep N] [--timeout S]
+usage: http_client.py ADDRESS PORT [--count N] [--parallel N] [--from-port P]
+           [--rate N] [--keep N] [--timeout S]
 
---count N: N requests, each on a connection of its own, --parallel at a time.
+--count N: N requests, each on a connection of its own, --parallel at a time;
+--from-port: from source ports P, P + 1 and so on, the same flows every time.
 Without it, until standard input ends: --rate such requests a second, and --keep
 connections that send a request every 50 ms for as long as they live.
 
 Prints one JSON object a line: {"start": seconds since boot, "ms", "status",
-"backend", "error", "conn"}; `conn` numbers the kept connections, null else.
+"backend", "error", "port", "conn"}; `conn` numbers the kept connections and is
+null for others.
 """
 
 import argparse
 import asyncio
 import ipaddress
 import json
+import socket
 import sys
 import time
 
@@ -27,10 +30,25 @@ class Client:
     def __init__(self, args):
         self.address, self.port = args.address, args.port
         self.timeout = args.timeout
-        v6 = ipaddress.ip_address(args.address).version == 6
-        host = f"[{args.address}]" if v6 else args.address
+        self.v6 = ipaddress.ip_address(args.address).version == 6
+        host = f"[{args.address}]" if self.v6 else args.address
         self.head = f"GET / HTTP/1.1\r\nHost: {host}\r\n"
         self.stopped = asyncio.Event()
+
+    async def connect(self, port=0):
+        """From a source port, 0 for any."""
+        s = socket.socket(socket.AF_INET6 if self.v6 else socket.AF_INET)
+        try:
+            s.setblocking(False)
+            if port:
+                s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                s.bind(("", port))
+            await asyncio.get_running_loop().sock_connect(
+                s, (self.address, self.port))
+            return await asyncio.open_connection(sock=s)
+        except BaseException:
+            s.close()
+            raise
 
     async def exchange(self, reader, writer, keep):
         writer.write((self.head + ("" if keep else "Connection: close\r\n")
@@ -42,19 +60,21 @@ class Client:
             name, _, value = line.decode("latin-1").partition(":")
             header[name.lower()] = value.strip()
         await reader.readexactly(int(header.get("content-length", 0)))
+        if not keep:
+            await reader.read()  # who closes first keeps the TIME_WAIT
         return status, header.get("x-backend")
 
-    async def request(self, conn=None, streams=None):
+    async def request(self, conn=None, streams=None, port=0):
         """One request; a connection of its own unless `streams` is one."""
         start = time.clock_gettime(time.CLOCK_BOOTTIME)
         row = {"start": start, "status": None, "backend": None,
-               "error": None, "conn": conn}
+               "error": None, "port": port, "conn": conn}
         writer = None
 
         async def attempt():
             nonlocal writer
-            reader, writer = streams or await asyncio.open_connection(
-                self.address, self.port)
+            reader, writer = streams or await self.connect(port)
+            row["port"] = writer.get_extra_info("sockname")[1]
             return await self.exchange(reader, writer, conn is not None)
 
         try:
@@ -71,12 +91,12 @@ class Client:
         print(json.dumps(row), flush=True)
         return row["error"] is None
 
-    async def some(self, count, parallel):
+    async def some(self, count, parallel, from_port):
         left = iter(range(count))
 
         async def worker():
-            for _ in left:
-                await self.request()
+            for i in left:
+                await self.request(port=from_port and from_port + i)
 
         await asyncio.gather(*(worker() for _ in range(parallel)))
 
@@ -99,12 +119,11 @@ class Client:
 
     async def kept(self, conn):
         try:
-            streams = await asyncio.wait_for(asyncio.open_connection(
-                self.address, self.port), self.timeout)
+            streams = await asyncio.wait_for(self.connect(), self.timeout)
         except (OSError, asyncio.TimeoutError) as e:
             print(json.dumps({
                 "start": time.clock_gettime(time.CLOCK_BOOTTIME), "ms": 0,
-                "status": None, "backend": None, "conn": conn,
+                "status": None, "backend": None, "port": 0, "conn": conn,
                 "error": f"connect: {e or type(e).__name__}"}), flush=True)
             return
         while not self.stopped.is_set():
@@ -128,13 +147,14 @@ async def main():
     p.add_argument("port", type=int)
     p.add_argument("--count", type=int)
     p.add_argument("--parallel", type=int, default=16)
+    p.add_argument("--from-port", type=int, default=0)
     p.add_argument("--rate", type=float, default=0)
     p.add_argument("--keep", type=int, default=0)
     p.add_argument("--timeout", type=float, default=5)
     args = p.parse_args()
     client = Client(args)
     if args.count is not None:
-        await client.some(args.count, args.parallel)
+        await client.some(args.count, args.parallel, args.from_port)
     else:
         await client.steady(args.rate, args.keep)
 

@@ -23,7 +23,6 @@ RUN = pathlib.Path("/run/xlbf")
 NETNS = pathlib.Path("/run/netns")
 BPFFS = pathlib.Path("/sys/fs/bpf")
 BPF_PREFIX = "xlb_f_"  # a dot is not allowed in bpffs
-DECAP_PINS = BPFFS / "xlb-decap"
 
 SESSIONS = RUN / "sessions"  # "pid start-time name" of each session leader
 KEPT = RUN / "kept"  # there: the fabric stays until it is taken down
@@ -97,14 +96,6 @@ def sweep():
     end_processes()
     for path in BPFFS.glob(BPF_PREFIX + "*"):
         shutil.rmtree(path, ignore_errors=True)
-    if DECAP_PINS.is_dir():
-        for pin in DECAP_PINS.glob(PREFIX + "*"):
-            if pin.is_dir():
-                shutil.rmtree(pin, ignore_errors=True)
-            else:
-                pin.unlink(missing_ok=True)
-        with contextlib.suppress(OSError):
-            DECAP_PINS.rmdir()  # others may have pins there
     for ns in NETNS.glob(PREFIX + "*"):
         subprocess.run(["ip", "netns", "del", ns.name], check=False)
     if MADE_NETNS.exists() and not any(NETNS.iterdir()):

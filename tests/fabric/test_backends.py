@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Backends fail and recover: only their own slots move, and come back."""
+
+import fabric as fab
+import lab
+import pytest
+from fabric import BACKENDS, NODES
+
+
+def without(b):
+    return [x for x in BACKENDS if x != b]
+
+
+def moved(before, after):
+    assert before.keys() == after.keys()
+    return {p for p in before if before[p] != after[p]}
+
+
+@pytest.mark.parametrize("victim", BACKENDS)
+def test_dead_backend_gives_up_its_slots_alone(fabric, victim):
+    before = {f: fabric.flows(f) for f in (4, 6)}
+    ring = fabric.must("lb1", "fingerprint", "--json").json
+    load = fabric.load(4, rate=100)
+    load.wait_for(30)
+    fabric.kill_backend(victim)
+    fabric.wait_eligible(without(victim))
+    since = fab.now()
+    load.wait_for(100)
+    after = [r for r in load.stop() if r.start > since]
+    assert len(after) >= 90
+    assert [r for r in after if not r.ok] == []
+
+    for f in (4, 6):
+        now = fabric.flows(f)
+        assert moved(before[f], now) == {
+            p for p, b in before[f].items() if b == victim}
+        assert set(now.values()) == set(without(victim))
+    assert fabric.must("lb1", "fingerprint", "--json").json != ring
+
+    fabric.start_backend(victim)
+    fabric.wait_eligible(BACKENDS)
+    for f in (4, 6):
+        assert fabric.flows(f) == before[f]
+    assert fabric.must("lb1", "fingerprint", "--json").json == ring
+
+
+def test_reason_is_told(fabric):
+    fabric.kill_backend("b2")
+    fabric.wait_eligible(without("b2"))
+    row = fabric.pool("lb1")["b2"]
+    assert row["health"] == "down"
+    assert "refused" in row["reason"]
+    log = (lab.RUN / "lb1" / "xlbd.log").read_text()
+    assert "refused" in log
+
+
+def test_silent_backend(fabric):
+    """The link is gone: nothing is refused, nothing answers."""
+    fabric.run("rack", "ip", "link", "set", "b2", "nomaster")
+    try:
+        fabric.wait_eligible(without("b2"))
+        for f in (4, 6):
+            assert set(fabric.flows(f, n=60).values()) == {"b1", "b3"}
+    finally:
+        fabric.run("rack", "ip", "link", "set", "b2", "master", "br0")
+    fabric.wait_eligible(BACKENDS)
+    assert set(fabric.flows(4, n=60).values()) == set(BACKENDS)
+
+
+def test_backend_with_another_mac(fabric):
+    """A replaced machine: the new neighbour is used without a restart."""
+    old = fabric.run("b1", "cat", "/sys/class/net/eth0/address").stdout.strip()
+    try:
+        fabric.run("b1", "ip", "link", "set", "eth0", "address",
+                   "02:00:00:00:b1:01")
+        fabric.run("b1", "ip", "-6", "route", "replace", "default", "via",
+                   fab.address6(1, fab.ROUTER_HOST))
+        lab.wait("b1 to answer behind its new address", lambda: set(
+            fab.shares(fabric.http(60, 4, timeout=1))) == set(BACKENDS), 20)
+        fabric.wait_eligible(BACKENDS)
+        assert set(fabric.flows(4, n=60).values()) == set(BACKENDS)
+    finally:
+        fabric.run("b1", "ip", "link", "set", "eth0", "address", old)
+
+
+def test_no_backend_no_route(fabric):
+    for b in BACKENDS:
+        fabric.kill_backend(b)
+    fabric.wait_paths([])
+    for node in NODES:
+        for a in fabric.status(node)["addresses"]:
+            assert not a["in_bird"] and a["reason"]
+    assert not fabric.http(1, 4, timeout=1)[0].ok
+    for b in BACKENDS:
+        fabric.start_backend(b)
+    fabric.wait_ready()
+    fabric.flows(6, n=30)
+
+
+def test_min_healthy(fabric):
+    for node in NODES:
+        fabric.write_config(node, fabric.config(node, min_healthy=2))
+        fabric.must(node, "reload")
+    fabric.kill_backend("b1")
+    fabric.wait_eligible(without("b1"))
+    fabric.wait_paths(NODES)
+    fabric.kill_backend("b2")
+    fabric.wait_paths([])
+    fabric.start_backend("b2")
+    fabric.wait_paths(NODES)
+
+
+def test_configured_states(fabric):
+    """`down` and `drain` take no new flows."""
+    for node in NODES:
+        fabric.write_config(node, fabric.config(
+            node, state={"b1": "down", "b2": "drain"}))
+        fabric.must(node, "reload")
+    fabric.wait_eligible(["b3"])
+    for f in (4, 6):
+        assert set(fabric.flows(f, n=60).values()) == {"b3"}

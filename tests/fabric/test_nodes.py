@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Nodes stop, die, hang and come back, under load."""
+
+import contextlib
+import signal
+
+import lab
+import pytest
+from fabric import NODES, VIP, address
+
+
+@contextlib.contextmanager
+def under_load(fabric, lost=0):
+    """Both families, new and kept connections; none may fail."""
+    loads = [fabric.load(f, rate=60, keep=8) for f in (4, 6)]
+    for load in loads:
+        load.wait_for(60)
+    try:
+        yield
+        for load in loads:
+            load.wait_for(60)
+    finally:
+        rows = [r for load in loads for r in load.stop()]
+    bad = [r for r in rows if not r.ok]
+    assert len(bad) <= lost, bad[:3]
+
+
+def test_stop_and_start(fabric):
+    before = fabric.flows(4)
+    with under_load(fabric):
+        fabric.stop_node("lb1")
+        fabric.wait_paths(["lb2"])
+        assert fabric.flows(4) == before, "nodes give a flow different owners"
+        assert not (lab.BPFFS / (lab.BPF_PREFIX + "lb1")).exists()
+        assert "xdp" not in fabric.run("lb1", "ip", "link", "show",
+                                       "eth0").stdout
+        assert fabric.xlb("lb1", "status").exit == 4
+        fabric.start_node("lb1")
+        fabric.wait_ready()
+    assert fabric.flows(4) == before
+
+
+def test_killed(fabric):
+    """Nobody restarts it here: the kernel removes xlb0, BIRD withdraws."""
+    with under_load(fabric):
+        fabric.daemon["lb1"].kill()
+        fabric.wait_paths(["lb2"], 3)
+        assert "xdp" in fabric.run("lb1", "ip", "link", "show", "eth0").stdout
+        fabric.start_node("lb1")
+        fabric.wait_ready()
+
+
+def test_killed_last_node_goes_on_forwarding(fabric):
+    """Packets that still come are forwarded, with no daemon at all."""
+    fabric.stop_node("lb2")
+    fabric.wait_paths(["lb1"])
+    before = fabric.flows(4)
+    fabric.daemon["lb1"].kill()
+    fabric.wait_paths([])
+    via = {f: address("lb1", f) for f in (4, 6)}
+    try:
+        for f, gateway in via.items():
+            fabric.run("router", "ip", f"-{f}", "route", "add", VIP[f], "via",
+                       gateway)
+        assert fabric.flows(4) == before
+        fabric.flows(6, n=30)
+    finally:
+        for f, gateway in via.items():
+            fabric.run("router", "ip", f"-{f}", "route", "del", VIP[f], "via",
+                       gateway)
+
+
+def test_sigterm_without_a_service_manager_leaves_everything(fabric):
+    """As a crash does: packets go on, the next xlbd adopts."""
+    with under_load(fabric):
+        fabric.daemon["lb1"].signal(signal.SIGTERM)
+        assert fabric.daemon["lb1"].exit() == 0
+        assert (lab.BPFFS / (lab.BPF_PREFIX + "lb1")).exists()
+        fabric.start_node("lb1")
+        fabric.wait_ready()
+
+
+def test_restart(fabric):
+    with under_load(fabric):
+        for node in NODES:
+            restart(fabric, node)
+            fabric.wait_ready()
+
+
+def restart(fabric, node):
+    """`xlb restart`; without a service manager the daemon may end."""
+    fabric.must(node, "restart")
+    with contextlib.suppress(lab.FabricError):
+        fabric.daemon[node].exit(1)
+    if not fabric.daemon[node].alive():
+        fabric.start_node(node)
+    fabric.wait_answer(node)
+
+
+@pytest.mark.parametrize("sig", (signal.SIGTERM, signal.SIGKILL))
+def test_bird_restarts(fabric, sig):
+    with under_load(fabric):
+        fabric.stop_bird("lb1", sig)
+        fabric.wait_paths(["lb2"])
+        fabric.start_bird("lb1", fabric.node_conf("lb1"))
+        fabric.wait_ready()
+        row = fabric.status("lb1")["addresses"]
+        assert all(a["in_bird"] and a["exported"] for a in row)
+
+
+def test_bird_hangs(fabric):
+    """BFD takes the route; xlbd goes on and says what is wrong."""
+    fabric.bird_process["lb1"].signal(signal.SIGSTOP)
+    try:
+        fabric.wait_paths(["lb2"], 3)
+        fabric.flows(4, n=60)
+        assert fabric.xlb("lb1", "status", timeout=10).exit == 0
+    finally:
+        fabric.bird_process["lb1"].signal(signal.SIGCONT)
+    fabric.wait_ready()
+
+
+def test_silent_node(fabric):
+    """No link down, nothing refused: BFD sees it, connections survive."""
+    with under_load(fabric):
+        fabric.run("rack", "ip", "link", "set", "lb1", "nomaster")
+        try:
+            fabric.wait_paths(["lb2"], 3)
+        finally:
+            fabric.run("rack", "ip", "link", "set", "lb1", "master", "br0")
+        fabric.wait_ready()
+
+
+def test_second_daemon_is_refused(fabric):
+    second = fabric.run("lb1", fabric.program("xlbd"), *fabric.options("lb1"),
+                        check=False, timeout=10)
+    assert second.returncode == 1
+    assert fabric.daemon["lb1"].alive()
+    fabric.flows(4, n=30)

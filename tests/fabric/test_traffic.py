@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Packets from the client reach the right backend, over each node."""
+
+import json
+import math
+
+import fabric as fab
+import pytest
+from fabric import BACKENDS, NODES, VIP, address
+
+FAMILIES = (4, 6)
+
+
+def frames_to(f, node):
+    """Frames that the rack's switch sent to a node."""
+    link = json.loads(f.run("rack", "ip", "-j", "-s", "link", "show",
+                            node).stdout)[0]
+    return link["stats64"]["tx"]["packets"]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_request_is_answered(fabric, family):
+    got = fabric.http(200, family)
+    assert [r for r in got if not r.ok] == []
+    assert sorted(fab.shares(got)) == sorted(BACKENDS)
+
+
+def test_both_nodes_forward(fabric):
+    before = {n: frames_to(fabric, n) for n in NODES}
+    for family in FAMILIES:
+        fabric.http(200, family)
+    for n in NODES:
+        # A request is 5 packets at least and the router spreads by flow.
+        assert frames_to(fabric, n) - before[n] > 500
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_spread_follows_weight(fabric, family):
+    """Source ports are given, so it is the same 1500 flows at every run."""
+    weight = {"b1": 100, "b2": 50, "b3": 25}
+    for node in NODES:
+        fabric.write_config(node, fabric.config(node, weight=weight))
+        fabric.must(node, "reload")
+    n, total = 1500, sum(weight.values())
+    got = fabric.http(n, family, from_port=30000)
+    assert [r for r in got if not r.ok] == []
+    for b, count in fab.shares(got).items():
+        p = weight[b] / total
+        assert abs(count - n * p) <= 3 * math.sqrt(n * p * (1 - p)), b
+    for node in NODES:
+        slots = fabric.slots(node)
+        size = sum(slots.values())
+        for b in BACKENDS:
+            assert abs(slots[b] - size * weight[b] / total) <= 1, (node, b)
+
+
+def test_nodes_agree(fabric):
+    ring = [fabric.must(n, "fingerprint", "--json").json for n in NODES]
+    assert ring[0] == ring[1]
+    assert len(ring[0]["web"]) == 16
+
+
+def test_vip_belongs_to_no_node(fabric):
+    """Forwarding is the packet program's: a node has no address of the VIP,
+    and all that isn't for a VIP passes: BGP is up, the node itself answers."""
+    for node in NODES:
+        assert VIP[4] not in fabric.run(node, "ip", "addr").stdout
+        assert fabric.bgp_up(node)
+        got = fabric.http(1, 4, to=address(node, 4), timeout=2)
+        assert "refused" in got[0].error, got
+
+
+def test_unserved_port_is_no_loop(fabric):
+    """A packet for a port without a service ends at the node."""
+    before = {n: frames_to(fabric, n) for n in NODES}
+    fabric.run("client", fab.PYTHON, fab.HERE / "http_client.py", VIP[4], 81,
+               "--count", 3, "--timeout", 0.5)
+    assert sum(frames_to(fabric, n) - before[n] for n in NODES) < 50
