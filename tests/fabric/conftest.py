@@ -41,6 +41,9 @@ def network():
 
 @pytest.fixture(scope="session")
 def whole(network):
+    for name in ("xlbd", "xlb"):
+        if not (network.build / "src" / name).exists():
+            pytest.skip(f"src/{name} is not built yet")
     network.up_nodes()
     return network
 

@@ -421,7 +421,6 @@ services:
     addresses: [{VIP[4]}, "{VIP[6]}"]
     listen: [tcp/{PORT}]
     pool: web
-metrics: {{listen: "off"}}
 """
 
     def write_config(self, node, text):

@@ -18,7 +18,7 @@ MORE = """
 
 
 def with_more(text):
-    return text.replace("\nmetrics:", MORE + "metrics:")
+    return text + MORE.lstrip("\n")
 
 
 def configures(node):
