@@ -20,7 +20,7 @@ import xml.etree.ElementTree
 Test = collections.namedtuple("Test", "name outcome text")
 OUTCOME = {"PASS": "passed", "XFAIL": "passed", "SKIP": "skipped",
            "FAIL": "failed", "XPASS": "failed", "ERROR": "failed"}
-TAIL = 40  # lines shown of a part that failed as a whole
+TAIL = 60  # lines shown of a part that failed as a whole
 
 
 def tap(tree):
@@ -101,12 +101,13 @@ def main(logdir, command, *args):
         elif t.text:
             shown.add(t.text)
             print("    " + t.text.rstrip().replace("\n", "\n    "))
-    skipped = collections.Counter(
-        (t.name, t.text) for t in tests if t.outcome == "skipped")
-    if skipped:
-        print("\nskipped:")
-    for (name, why), times in skipped.items():
-        print(f"    {name}: {why}" + (f" ({times} times)" * (times > 1)))
+    skipped = {}  # reason: names, in the order of the first one
+    for t in tests:
+        if t.outcome == "skipped":
+            skipped.setdefault(t.text, {})[t.name] = None
+    for why, names in skipped.items():
+        print(f"\nskipped: {why}")
+        print("".join(f"    {name}\n" for name in names), end="")
     print(("\n" if failed or skipped else "") + summary(tests))
     return 1 if failed else 0
 
