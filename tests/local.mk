@@ -3,13 +3,14 @@
 # that cannot run says `1..0 # SKIP why`. Unit tests link libxlbcore.a alone.
 LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) \
 	$(top_srcdir)/build-aux/tap-driver.sh --merge
+LOG_COMPILER = $(SHELL) $(top_srcdir)/tests/tap.sh
 AM_TESTS_ENVIRONMENT = CMOCKA_MESSAGE_OUTPUT=TAP; \
 	top_srcdir='$(abs_top_srcdir)'; top_builddir='$(abs_top_builddir)'; \
 	export CMOCKA_MESSAGE_OUTPUT top_srcdir top_builddir;
 
 SCRIPT_TESTS = tests/headers.sh tests/layers.sh tests/spdx.sh
 TESTS += $(SCRIPT_TESTS)
-EXTRA_DIST += $(SCRIPT_TESTS) tests/tally.py
+EXTRA_DIST += $(SCRIPT_TESTS) tests/tally.py tests/tap.sh
 
 # Of libxlbio.a: these open sockets and start processes.
 IO_TESTS =
