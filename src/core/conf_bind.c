@@ -540,17 +540,17 @@ objects_bind(struct bind *b, const struct objects *all, const char *name,
 	}
 }
 
-/* "http or https" */
 static const char *
-types_print(struct bind *b, const struct key_value *v, unsigned only)
+only_text(struct bind *b, unsigned only)
 {
-	const char *list = "";
+	char buf[64] = "";
+	FILE *f = fmemopen(buf, sizeof(buf), "w");
 
-	for (; v->name != NULL; v++)
-		if (only & 1U << v->value)
-			list = arena_printf(b->a, "%s%s%s", list,
-			    *list != '\0' ? " or " : "", v->name);
-	return list;
+	if (f == NULL)
+		abort();
+	key_only_print(only, f);
+	fclose(f);
+	return arena_strdup(b->a, buf);
 }
 
 /* Keys that belong to another type of check. */
@@ -570,8 +570,8 @@ check_keys_refuse(struct bind *b, const struct object *o, enum check_type type)
 		k = &s->key[i];
 		n = node_get(o->node, k->name);
 		if (n != NULL && k->only != 0 && !(k->only & 1U << type))
-			bind_key_fault(b, n, "only for type %s", types_print(b,
-			    schema_find(s, "type")->value, k->only));
+			bind_key_fault(b, n, "only for type %s",
+			    only_text(b, k->only));
 	}
 }
 

@@ -474,8 +474,8 @@ msec_range_print(const struct key *k, FILE *out)
 	    msec_print((uint32_t)k->max, high));
 }
 
-void
-key_type_print(const struct key *k, FILE *out)
+static void
+type_print(const struct key *k, FILE *out)
 {
 	static const char *const word[] = {
 		[KEY_BOOL] = "true, false",
@@ -526,15 +526,39 @@ key_type_print(const struct key *k, FILE *out)
 	}
 }
 
-void
-key_default_print(const struct key *k, FILE *out)
+static void
+default_print(const struct key *k, FILE *out)
 {
 	if (k->flags & KEY_REQUIRED)
-		fputs("required", out);
+		fputs("; required", out);
 	else if (k->unset != NULL)
-		fprintf(out, "default: %s", k->unset);
+		fprintf(out, "; default: %s", k->unset);
 	else if (k->def != NULL)
-		fprintf(out, "default %s", k->def);
-	else
-		fputs("optional", out);
+		fprintf(out, "; default %s", k->def);
+}
+
+void
+key_only_print(unsigned only, FILE *out)
+{
+	const struct key_value *v;
+	const char *or = "";
+
+	for (v = check_types; v->name != NULL; v++)
+		if (only & 1U << v->value) {
+			fprintf(out, "%s%s", or, v->name);
+			or = " or ";
+		}
+}
+
+void
+key_describe(const struct key *k, FILE *out)
+{
+	type_print(k, out);
+	default_print(k, out);
+	if (k->only != 0) {
+		fputs("; only for type ", out);
+		key_only_print(k->only, out);
+	}
+	if ((k->flags & KEY_LATER) && k->type != KEY_METRICS)
+		fputs("; not available in this version", out);
 }

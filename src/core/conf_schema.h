@@ -111,9 +111,10 @@ void schema_walk(const struct section *s,
     void (*fn)(const struct section *s, const struct key *k, void *arg),
     void *arg);
 
-/* The words of the manual: "integer 0..1000", "duration 10ms..1h". */
-void key_type_print(const struct key *k, FILE *out);
-/* "default 100", "required", "default: the host's name" */
-void key_default_print(const struct key *k, FILE *out);
+/* The words of the manual: "integer 0..1000; default 100". What is not
+ * available in this version has a star. */
+void key_describe(const struct key *k, FILE *out);
+/* "http or https": the types of check that `only` stands for. */
+void key_only_print(unsigned only, FILE *out);
 
 #endif

@@ -3,10 +3,17 @@ check_PROGRAMS += tests/golden/conf_show
 tests_golden_conf_show_SOURCES = tests/golden/conf_show.c
 tests_golden_conf_show_LDADD = $(XLBIO_LIBS) $(YAML_LIBS)
 
-TESTS += tests/golden/conf.sh
-EXTRA_DIST += tests/golden/conf.sh tests/golden/in tests/golden/ok
+TESTS += tests/golden/conf.sh tests/golden/shipped.sh
+EXTRA_DIST += tests/golden/conf.sh tests/golden/shipped.sh
+EXTRA_DIST += tests/golden/in tests/golden/ok
 
 .PHONY: update-goldens
 update-goldens: tests/golden/conf_show
 	UPDATE=1 top_srcdir='$(abs_top_srcdir)' \
 	    top_builddir='$(abs_top_builddir)' $(srcdir)/tests/golden/conf.sh
+
+check_PROGRAMS += tests/golden/schema_dump
+tests_golden_schema_dump_SOURCES = tests/golden/schema_dump.c
+tests_golden_schema_dump_LDADD = libxlbcore.a $(YAML_LIBS)
+TESTS += tests/golden/manual.py
+EXTRA_DIST += tests/golden/manual.py
