@@ -77,3 +77,19 @@ EXTRA_DIST += tests/golden/rings.txt tests/golden/rings.py
 UNIT_TESTS += tests/unit/test_health
 tests_unit_test_health_SOURCES = tests/unit/test_health.c tests/unit/unit.h
 tests_unit_test_health_LDADD = $(UNIT_LIBS)
+
+UNIT_TESTS += tests/unit/test_text
+tests_unit_test_text_SOURCES = tests/unit/test_text.c tests/unit/unit.h
+tests_unit_test_text_LDADD = $(UNIT_LIBS)
+
+UNIT_TESTS += tests/unit/test_yaml
+tests_unit_test_yaml_SOURCES = tests/unit/test_yaml.c tests/unit/unit.h
+tests_unit_test_yaml_LDADD = $(UNIT_LIBS)
+
+UNIT_TESTS += tests/unit/test_conf_value
+tests_unit_test_conf_value_SOURCES = tests/unit/test_conf_value.c tests/unit/unit.h
+tests_unit_test_conf_value_LDADD = $(UNIT_LIBS)
+
+UNIT_TESTS += tests/unit/test_conf
+tests_unit_test_conf_SOURCES = tests/unit/test_conf.c tests/unit/unit.h
+tests_unit_test_conf_LDADD = $(UNIT_LIBS)

@@ -540,19 +540,6 @@ objects_bind(struct bind *b, const struct objects *all, const char *name,
 	}
 }
 
-static const char *
-only_text(struct bind *b, unsigned only)
-{
-	char buf[64] = "";
-	FILE *f = fmemopen(buf, sizeof(buf), "w");
-
-	if (f == NULL)
-		abort();
-	key_only_print(only, f);
-	fclose(f);
-	return arena_strdup(b->a, buf);
-}
-
 /* Keys that belong to another type of check. */
 static void
 check_keys_refuse(struct bind *b, const struct object *o, enum check_type type)
@@ -561,6 +548,7 @@ check_keys_refuse(struct bind *b, const struct object *o, enum check_type type)
 	const struct node *n = node_get(o->node, "type");
 	const struct key_value *v = schema_find(s, "type")->value;
 	const struct key *k;
+	char only[KEY_ONLY_MAX];
 	size_t i;
 
 	while (v->name != NULL && (n == NULL || n->kind != NODE_TEXT ||
@@ -571,7 +559,7 @@ check_keys_refuse(struct bind *b, const struct object *o, enum check_type type)
 		n = node_get(o->node, k->name);
 		if (n != NULL && k->only != 0 && !(k->only & 1U << type))
 			bind_key_fault(b, n, "only for type %s",
-			    only_text(b, k->only));
+			    key_only_print(k->only, only));
 	}
 }
 

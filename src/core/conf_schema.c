@@ -537,28 +537,30 @@ default_print(const struct key *k, FILE *out)
 		fprintf(out, "; default %s", k->def);
 }
 
-void
-key_only_print(unsigned only, FILE *out)
+const char *
+key_only_print(unsigned only, char buf[KEY_ONLY_MAX])
 {
 	const struct key_value *v;
-	const char *or = "";
+	size_t n = 0;
 
+	buf[0] = '\0';
 	for (v = check_types; v->name != NULL; v++)
-		if (only & 1U << v->value) {
-			fprintf(out, "%s%s", or, v->name);
-			or = " or ";
-		}
+		if (only & 1U << v->value)
+			n += (size_t)snprintf(buf + n, KEY_ONLY_MAX - n,
+			    "%s%s", n > 0 ? " or " : "", v->name);
+	return buf;
 }
 
 void
 key_describe(const struct key *k, FILE *out)
 {
+	char only[KEY_ONLY_MAX];
+
 	type_print(k, out);
 	default_print(k, out);
-	if (k->only != 0) {
-		fputs("; only for type ", out);
-		key_only_print(k->only, out);
-	}
+	if (k->only != 0)
+		fprintf(out, "; only for type %s",
+		    key_only_print(k->only, only));
 	if ((k->flags & KEY_LATER) && k->type != KEY_METRICS)
 		fputs("; not available in this version", out);
 }

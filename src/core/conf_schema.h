@@ -114,7 +114,8 @@ void schema_walk(const struct section *s,
 /* The words of the manual: "integer 0..1000; default 100". What is not
  * available in this version has a star. */
 void key_describe(const struct key *k, FILE *out);
+#define KEY_ONLY_MAX 64
 /* "http or https": the types of check that `only` stands for. */
-void key_only_print(unsigned only, FILE *out);
+const char *key_only_print(unsigned only, char buf[KEY_ONLY_MAX]);
 
 #endif

@@ -92,10 +92,8 @@ text_guess_init(struct text_guess *g, const char *word)
 
 	g->word = word;
 	g->best = NULL;
-	/* One mistake in three letters; more is another word. */
-	g->distance = n / 3 > 2 ? 3 : n / 3 + 1;
-	if (n < 3)
-		g->distance = 1;
+	/* One mistake in three letters, two at most; more is another word. */
+	g->distance = (n < 6 ? (unsigned)n / 3 : 2) + 1;
 }
 
 void
@@ -103,7 +101,7 @@ text_guess_try(struct text_guess *g, const char *candidate)
 {
 	unsigned d = text_distance(g->word, candidate);
 
-	if (d >= g->distance && !(d == g->distance && g->best == NULL && d == 1))
+	if (d >= g->distance)
 		return;
 	g->best = candidate;
 	g->distance = d;
