@@ -14,7 +14,6 @@
 
 #define ENCAP_TTL 64
 #define ENCAP_DF 0x4000
-#define ENCAP_TAG_LEN 4
 #define ENCAP_VID 0x0fff
 /* Ethernet padding that may stay behind the packet: cutting costs 11 ns. */
 #define ENCAP_PADDING 6
@@ -52,10 +51,9 @@ encap_outer4(const struct pkt *p, const struct encap *e, __u8 *ip)
 	word[1] = be32(ENCAP_DF);
 	word[2] = be32(ENCAP_TTL << 24 | (__u32)e->proto << 16);
 	sum = (__u64)word[0] + word[1] + word[2] + src + dst;
-	sum = (sum & 0xffffffff) + (sum >> 32);
+	sum = (sum & 0xffff) + (sum >> 16 & 0xffff) + (sum >> 32);
 	sum = (sum & 0xffff) + (sum >> 16);
-	sum = (sum & 0xffff) + (sum >> 16);
-	sum = (sum & 0xffff) + (sum >> 16);
+	sum += sum >> 16;
 	put32(ip, word[0]);
 	put32(ip + 4, word[1]);
 	put32(ip + 8, word[2]);
@@ -110,27 +108,25 @@ encap_link(const struct pkt *p, const struct encap *e, __u8 *eth,
 	if (e->link_len > ETH_HLEN) {
 		put16(eth + 12, e->tag_type);
 		put16(eth + 14, e->tag);
-		eth += ENCAP_TAG_LEN;
+		eth += PARSE_TAG_LEN;
 	}
 	put16(eth + 12, ethertype);
 }
 
 /* The tag stays as it came if the next hop is on the same VLAN. */
 static __always_inline void
-encap_tag(const struct pkt *p, struct encap *e)
+encap_tag(const struct pkt *p, struct encap *e, __be16 tag)
 {
-	__be16 tag = SYS_LITTLE ? e->mac_vlan >> 48 : e->mac_vlan & 0xffff;
+	const __u8 *came = sys_data(p->ctx) + ETH_HLEN - 2;
 
-	e->link_len = ETH_HLEN;
-	if (tag == 0)
-		return;
-	e->link_len += ENCAP_TAG_LEN;
-	e->tag = tag;
+	e->link_len = ETH_HLEN + PARSE_TAG_LEN;
 	e->tag_type = be16(ETH_P_8021Q);
-	if (p->tag_type != 0 && ((p->tag ^ tag) & be16(ENCAP_VID)) == 0) {
-		e->tag = p->tag;
-		e->tag_type = p->tag_type;
-	}
+	e->tag = tag;
+	if (p->link_len == ETH_HLEN || came + 4 > sys_end(p->ctx) ||
+	    ((get16(came + 2) ^ tag) & be16(ENCAP_VID)) != 0)
+		return;
+	e->tag_type = get16(came);
+	e->tag = get16(came + 2);
 }
 
 /* What comes behind the packet is not part of it. */
@@ -166,10 +162,10 @@ encap_as(struct pkt *p, struct encap *e, int outer6)
 
 	e->outer_len = outer6 ? PARSE_IP6_LEN : PARSE_IP4_LEN;
 	if (p->len + e->outer_len > p->hop->mtu)
-		return XLB_REASON_TOO_BIG_NO_DF;
+		PKT_END(XLB_REASON_TOO_BIG_NO_DF);
 	data = encap_room(p, e);
 	if (data == NULL)
-		return XLB_REASON_ENCAP_FAILED;
+		PKT_END(XLB_REASON_ENCAP_FAILED);
 	encap_link(p, e, data, be16(outer6 ? ETH_P_IPV6 : ETH_P_IP));
 	if (outer6)
 		encap_outer6(p, e, data + e->link_len);
@@ -182,15 +178,19 @@ static __always_inline enum xlb_reason
 encap_push(struct pkt *p, int v6)
 {
 	struct encap e = { 0 };
+	__be16 tag;
 
 	if ((XLB_WORD_FLAGS(p->service) & XLB_SERVICE_FORWARD) !=
 	    XLB_FORWARD_IPIP)
-		return XLB_REASON_ENCAP_FAILED;
+		PKT_END(XLB_REASON_ENCAP_FAILED);
 	e.mac_vlan = READ_ONCE(p->hop->mac_vlan);
 	if (e.mac_vlan == 0)
-		return XLB_REASON_NO_NEIGHBOR;
+		PKT_END(XLB_REASON_NO_NEIGHBOR);
 	e.proto = v6 ? IPPROTO_IPV6 : IPPROTO_IPIP;
-	encap_tag(p, &e);
+	e.link_len = ETH_HLEN;
+	tag = SYS_LITTLE ? e.mac_vlan >> 48 : e.mac_vlan & 0xffff;
+	if (tag != 0)
+		encap_tag(p, &e, tag);
 	if (get64(p->to->addr) == 0 &&
 	    get32(p->to->addr + 8) == be32(PARSE_V4_MAPPED))
 		return encap_as(p, &e, 0);
@@ -208,8 +208,9 @@ encap_send(struct pkt *p)
 		return XLB_REASON_FORWARD;
 	}
 	p->action = bpf_redirect_map(&tx_ports, ifindex, XDP_DROP);
-	return p->action == XDP_REDIRECT ? XLB_REASON_FORWARD :
-	    XLB_REASON_ENCAP_FAILED;
+	if (p->action != XDP_REDIRECT)
+		PKT_END(XLB_REASON_ENCAP_FAILED);
+	return XLB_REASON_FORWARD;
 }
 
 #endif

@@ -17,6 +17,8 @@
 #define PARSE_IP6_LEN 40U
 #define PARSE_TCP_LEN 20U
 #define PARSE_UDP_LEN 8U
+#define PARSE_TAG_LEN 4U
+#define PARSE_IP4_PLAIN 0x45	/* version 4, no options */
 #define PARSE_FRAGMENT 0x3fff	/* IPv4: more fragments, or an offset */
 
 enum { PARSE_FIN = 1, PARSE_SYN = 2, PARSE_RST = 4, PARSE_FLAGS = 0x3f };
@@ -31,20 +33,16 @@ parse_link(struct pkt *p)
 	const __u8 *eth = pkt_pull(p, ETH_HLEN), *tag;
 
 	if (eth == NULL)
-		return XLB_REASON_NOT_VIP;
+		PKT_END(XLB_REASON_NOT_VIP);
 	p->link_len = ETH_HLEN;
 	p->ethertype = get16(eth + 12);
-	p->tag_type = 0;
-	p->tag = 0;
 	if (p->ethertype != be16(ETH_P_8021Q) &&
 	    p->ethertype != be16(ETH_P_8021AD))
 		return PKT_NEXT;
-	tag = pkt_pull(p, 4);
+	tag = pkt_pull(p, PARSE_TAG_LEN);
 	if (tag == NULL)
-		return XLB_REASON_NOT_VIP;
-	p->link_len = ETH_HLEN + 4;
-	p->tag_type = p->ethertype;
-	p->tag = get16(tag);
+		PKT_END(XLB_REASON_NOT_VIP);
+	p->link_len = ETH_HLEN + PARSE_TAG_LEN;
 	p->ethertype = get16(tag + 2);
 	return PKT_NEXT;
 }
@@ -54,7 +52,7 @@ parse_address4(struct pkt *p)
 {
 	p->ip = pkt_pull(p, PARSE_IP4_LEN);
 	if (p->ip == NULL)
-		return XLB_REASON_NOT_VIP;
+		PKT_END(XLB_REASON_NOT_VIP);
 	p->src[0] = p->dst[0] = 0;
 	p->src[1] = p->dst[1] = 0;
 	p->src[2] = p->dst[2] = be32(PARSE_V4_MAPPED);
@@ -74,7 +72,7 @@ parse_address6(struct pkt *p)
 {
 	p->ip = pkt_pull(p, PARSE_IP6_LEN);
 	if (p->ip == NULL)
-		return XLB_REASON_NOT_VIP;
+		PKT_END(XLB_REASON_NOT_VIP);
 	p->src[0] = get32(p->ip + 8);
 	p->src[1] = get32(p->ip + 12);
 	p->src[2] = get32(p->ip + 16);
@@ -85,7 +83,7 @@ parse_address6(struct pkt *p)
 	p->dst[3] = get32(p->ip + 36);
 	/* on the wire that form is nobody's, least of all an IPv4 VIP's */
 	if (parse_is_mapped(p->dst))
-		return XLB_REASON_NOT_VIP;
+		PKT_END(XLB_REASON_NOT_VIP);
 	return PKT_NEXT;
 }
 
@@ -97,28 +95,42 @@ parse_length(struct pkt *p, __u32 header_len)
 	if (p->len > p->frame_len || frags)
 		p->frame_len = bpf_xdp_get_buff_len(p->ctx) - p->link_len;
 	if (p->len < header_len || p->len > p->frame_len)
-		return XLB_REASON_MALFORMED;
+		PKT_END(XLB_REASON_MALFORMED);
 	p->l4_len = p->len - header_len;
+	return PKT_NEXT;
+}
+
+/* Version and header length other than those of nearly every packet. */
+static __always_inline enum xlb_reason
+parse_options4(struct pkt *p, __u32 header_len)
+{
+	if (p->ip[0] >> 4 != 4 || header_len < PARSE_IP4_LEN)
+		PKT_END(XLB_REASON_MALFORMED);
+	if (pkt_pull(p, header_len - PARSE_IP4_LEN) == NULL)
+		PKT_END(XLB_REASON_MALFORMED);
 	return PKT_NEXT;
 }
 
 static __always_inline enum xlb_reason
 parse_header4(struct pkt *p)
 {
-	__u32 header_len = (p->ip[0] & 0xf) * 4;
+	__u32 word = be32(get32(p->ip)), header_len = PARSE_IP4_LEN;
+	enum xlb_reason r;
 
-	p->len = be16(get16(p->ip + 2));
-	p->tos = p->ip[1];
+	p->len = word & 0xffff;
+	p->tos = word >> 16;
 	p->proto = p->ip[9];
-	if (p->ip[0] >> 4 != 4 || header_len < PARSE_IP4_LEN)
-		return XLB_REASON_MALFORMED;
-	if (header_len > PARSE_IP4_LEN &&
-	    pkt_pull(p, header_len - PARSE_IP4_LEN) == NULL)
-		return XLB_REASON_MALFORMED;
-	if (parse_length(p, header_len) != PKT_NEXT)
-		return XLB_REASON_MALFORMED;
+	if (word >> 24 != PARSE_IP4_PLAIN) {
+		header_len = (word >> 24 & 0xf) * 4;
+		r = parse_options4(p, header_len);
+		if (r != PKT_NEXT)
+			return r;
+	}
+	r = parse_length(p, header_len);
+	if (r != PKT_NEXT)
+		return r;
 	if (get16(p->ip + 6) & be16(PARSE_FRAGMENT))
-		return XLB_REASON_FRAGMENT_UNKNOWN;
+		PKT_END(XLB_REASON_FRAGMENT_UNKNOWN);
 	return PKT_NEXT;
 }
 
@@ -131,7 +143,7 @@ parse_header6(struct pkt *p)
 	p->tos = word >> 20;
 	p->proto = p->ip[6];
 	if (word >> 28 != 6)
-		return XLB_REASON_MALFORMED;
+		PKT_END(XLB_REASON_MALFORMED);
 	return parse_length(p, PARSE_IP6_LEN);
 }
 
@@ -142,14 +154,16 @@ parse_tcp(struct pkt *p)
 	__u32 header_len;
 
 	if (tcp == NULL)
-		return XLB_REASON_MALFORMED;
+		PKT_END(XLB_REASON_MALFORMED);
 	header_len = (tcp[12] >> 4) * 4;
 	if (header_len < PARSE_TCP_LEN || header_len > p->l4_len)
-		return XLB_REASON_MALFORMED;
-	p->tcp_flags = tcp[13];
-	if ((p->tcp_flags & PARSE_FLAGS) == 0 || ((p->tcp_flags & PARSE_SYN) &&
-	    (p->tcp_flags & (PARSE_FIN | PARSE_RST))))
-		return XLB_REASON_MALFORMED;
+		PKT_END(XLB_REASON_MALFORMED);
+	p->tcp_flags = tcp[13] & PARSE_FLAGS;
+	if (p->tcp_flags == 0)
+		PKT_END(XLB_REASON_MALFORMED);
+	if ((p->tcp_flags & PARSE_SYN) &&
+	    (p->tcp_flags & (PARSE_FIN | PARSE_RST)))
+		PKT_END(XLB_REASON_MALFORMED);
 	p->ports = get32(tcp);
 	return PKT_NEXT;
 }
@@ -161,29 +175,26 @@ parse_udp(struct pkt *p)
 	__u32 len;
 
 	if (udp == NULL)
-		return XLB_REASON_MALFORMED;
+		PKT_END(XLB_REASON_MALFORMED);
 	len = be16(get16(udp + 4));
 	if (len < PARSE_UDP_LEN || len > p->l4_len)
-		return XLB_REASON_MALFORMED;
+		PKT_END(XLB_REASON_MALFORMED);
 	p->tcp_flags = 0;
 	p->ports = get32(udp);
 	return PKT_NEXT;
 }
 
-/* Other protocols have no service: vip_service() ends them. */
+/* Other protocols have no service. */
 static __always_inline enum xlb_reason
 parse_ports(struct pkt *p)
 {
-	enum xlb_reason r;
-
 	if (p->proto == IPPROTO_TCP)
-		r = parse_tcp(p);
-	else if (p->proto == IPPROTO_UDP)
-		r = parse_udp(p);
-	else
-		return PKT_NEXT;
-	p->dst_port = be32(p->ports) & 0xffff;
-	return r;
+		return parse_tcp(p);
+	if (p->proto == IPPROTO_UDP)
+		return parse_udp(p);
+	if (p->vip_flags & XLB_VIP_LOCAL)
+		PKT_END(XLB_REASON_VIP_LOCAL);
+	PKT_END(XLB_REASON_NO_SERVICE);
 }
 
 #endif

@@ -10,8 +10,6 @@
 #include "xlb_abi.h"
 
 #define PKT_NEXT XLB_REASON_COUNT
-/* No service matched: flags that no word has. */
-#define PKT_SERVICE_NONE (~0ULL)
 
 enum verdict { VERDICT_SENT, VERDICT_PASS, VERDICT_DROP };
 
@@ -31,6 +29,17 @@ reason_verdict(enum xlb_reason reason)
 	return VERDICT_DROP;
 }
 
+/*
+ * How a stage ends a packet. The empty statement gives each ending a block of
+ * its own: without it clang prepares the reason before every test of the common
+ * path, a third of its instructions.
+ */
+#define PKT_END(reason) \
+	do { \
+		__asm__ volatile("" : : "i"(reason)); \
+		return (reason); \
+	} while (0)
+
 struct pkt {
 	struct sys_ctx *ctx;
 	__u8 *pos;		/* the cursor: first byte not yet pulled */
@@ -39,7 +48,6 @@ struct pkt {
 	/* link */
 	__u32 link_len;		/* bytes before the IP header */
 	__u16 ethertype;	/* wire; of what follows the tag */
-	__u16 tag_type, tag;	/* wire; 0: untagged */
 
 	/* network */
 	__u8 *ip;
@@ -52,13 +60,13 @@ struct pkt {
 	/* transport */
 	__u32 l4_len;		/* by the IP header's word */
 	__be32 ports;		/* both, as on the wire */
-	__u16 dst_port;		/* host byte order */
-	__u8 tcp_flags;
+	__u8 tcp_flags;		/* 0 for UDP */
 
 	/* what it matched */
+	const struct xlb_tables *tables;
 	__u32 vip;		/* id */
 	__u32 vip_flags;
-	__u64 service;		/* XLB_SERVICE_WORD(), or PKT_SERVICE_NONE */
+	__u64 service;		/* XLB_SERVICE_WORD() */
 	const struct xlb_settings *settings;
 	__u64 flow;		/* hash of the 5-tuple */
 	__u32 hash;		/* selects the slot */

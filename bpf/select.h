@@ -62,7 +62,7 @@ static __always_inline __u32
 select_slot(__u32 number, __u32 hash)
 {
 	const struct xlb_ring *ring;
-	__u32 zero = 0, at;
+	__u32 zero = 0, size = ring_size, at;
 	void *inner;
 
 	inner = bpf_map_lookup_elem(&ring_table, &number);
@@ -71,9 +71,9 @@ select_slot(__u32 number, __u32 hash)
 	ring = bpf_map_lookup_elem(inner, &zero);
 	if (ring == NULL)
 		return 0;
-	at = hash_slot(hash, ring_size);
+	at = hash_slot(hash, size);
 	if (READ_ONCE(ring->active) & 1)
-		at += ring_size;
+		at += size;
 	return READ_ONCE(ring->slot[at]);
 }
 
@@ -81,12 +81,17 @@ static __always_inline enum xlb_reason
 select_backend(struct pkt *p)
 {
 	__u32 word = select_slot(XLB_WORD_RING(p->service), p->hash);
+	__u32 number = XLB_SLOT_CUR(word);
 
-	p->backend = XLB_SLOT_CUR(word);
-	if (p->backend == 0)
-		return XLB_REASON_NO_BACKEND;
-	p->to = bpf_map_lookup_elem(&backends, &p->backend);
-	return p->to == NULL ? XLB_REASON_NO_BACKEND : PKT_NEXT;
+	if (number == 0)
+		PKT_END(XLB_REASON_NO_BACKEND);
+	p->backend = number;
+	/* the key is a local: a field's address would keep all of `p` on the
+	 * stack */
+	p->to = bpf_map_lookup_elem(&backends, &number);
+	if (p->to == NULL)
+		PKT_END(XLB_REASON_NO_BACKEND);
+	return PKT_NEXT;
 }
 
 static __always_inline enum xlb_reason
@@ -95,9 +100,11 @@ select_hop(struct pkt *p)
 	__u32 number = READ_ONCE(p->to->nexthop);
 
 	if (number == 0)
-		return XLB_REASON_NO_NEIGHBOR;
+		PKT_END(XLB_REASON_NO_NEIGHBOR);
 	p->hop = bpf_map_lookup_elem(&nexthops, &number);
-	return p->hop == NULL ? XLB_REASON_NO_NEIGHBOR : PKT_NEXT;
+	if (p->hop == NULL)
+		PKT_END(XLB_REASON_NO_NEIGHBOR);
+	return PKT_NEXT;
 }
 
 #endif

@@ -40,6 +40,17 @@ stats_reason(enum xlb_reason reason)
 }
 
 static __always_inline void
+stats_drop(const struct pkt *p)
+{
+	__u32 number = XLB_WORD_NUMBER(p->service);
+	struct xlb_service_stats *s;
+
+	s = bpf_map_lookup_elem(&service_stats, &number);
+	if (s != NULL)
+		s->drops++;
+}
+
+static __always_inline void
 stats_sent(const struct pkt *p)
 {
 	__u32 number = XLB_WORD_NUMBER(p->service), backend = p->backend;
@@ -56,17 +67,6 @@ stats_sent(const struct pkt *p)
 		b->packets++;
 		b->bytes += p->len;
 	}
-}
-
-static __always_inline void
-stats_dropped(const struct pkt *p)
-{
-	__u32 number = XLB_WORD_NUMBER(p->service);
-	struct xlb_service_stats *s;
-
-	s = bpf_map_lookup_elem(&service_stats, &number);
-	if (s != NULL)
-		s->drops++;
 }
 
 #endif

@@ -18,28 +18,37 @@ struct {
 	__type(value, struct xlb_tables);
 } vips SEC(".maps");
 
-static __always_inline const struct xlb_tables *
-vip_tables(void)
-{
-	__u32 zero = 0;
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct xlb_settings);
+} settings SEC(".maps");
 
-	return bpf_map_lookup_elem(&vips, &zero);
+/* Two words as they lie in memory. */
+static __always_inline __u64
+vip_word(__be32 first, __be32 second)
+{
+	return SYS_LITTLE ? (__u64)second << 32 | first :
+	    (__u64)first << 32 | second;
 }
 
-/* The VIP's row, or NULL. */
+/* The VIP's row, or NULL. `at` is xlb_vip_hash(). */
 static __always_inline const struct xlb_vip *
-vip_find(const struct xlb_tables *t, const __be32 addr[4])
+vip_find(const struct xlb_tables *t, __u32 at, const __be32 addr[4])
 {
-	__u32 at = xlb_vip_hash(addr), i, id;
+	__u64 high = vip_word(addr[0], addr[1]);
+	__u64 low = vip_word(addr[2], addr[3]);
 	const struct xlb_vip *row;
+	__u32 i, id;
 
 	for (i = 0; i < XLB_PROBE; i++) {
 		row = &t->vip[(at + i) & (XLB_TABLE_ROWS - 1)];
 		id = READ_ONCE(row->id);
 		if (id == XLB_ROW_EMPTY)
 			return NULL;
-		if (((row->addr[0] ^ addr[0]) | (row->addr[1] ^ addr[1]) |
-		    (row->addr[2] ^ addr[2]) | (row->addr[3] ^ addr[3])) == 0 &&
+		if (get64(&row->addr[2]) == low && get64(row->addr) == high &&
 		    id != XLB_ROW_GONE)
 			return row;
 	}
@@ -49,67 +58,80 @@ vip_find(const struct xlb_tables *t, const __be32 addr[4])
 static __always_inline enum xlb_reason
 vip_match(struct pkt *p)
 {
-	const struct xlb_tables *t = vip_tables();
 	const struct xlb_vip *row;
+	__u32 zero = 0;
 
-	if (t == NULL)
-		return XLB_REASON_NOT_VIP;
-	row = vip_find(t, p->dst);
+	p->tables = bpf_map_lookup_elem(&vips, &zero);
+	if (p->tables == NULL)
+		PKT_END(XLB_REASON_NOT_VIP);
+	row = vip_find(p->tables, xlb_vip_hash(p->dst), p->dst);
 	if (row == NULL)
-		return XLB_REASON_NOT_VIP;
+		PKT_END(XLB_REASON_NOT_VIP);
 	p->vip = row->id;
 	p->vip_flags = row->flags;
 	return PKT_NEXT;
 }
 
-/* Nobody sends from there: the answer would go astray, or round in circles. */
-static __always_inline enum xlb_reason
-vip_source4(const struct pkt *p)
+/* Sources are as many as there are clients: the filter's 8 kB stay in cache,
+ * the table's 2 MB do not. */
+static __always_inline int
+vip_is_source(const struct pkt *p)
+{
+	__u32 at = xlb_vip_hash(p->src);
+
+	return xlb_vip_filter_has(p->tables, at) &&
+	    vip_find(p->tables, at, p->src) != NULL;
+}
+
+static __always_inline int
+vip_martian4(const struct pkt *p)
 {
 	const struct xlb_settings *s = p->settings;
 	__u32 src = be32(p->src[3]);
 	__u8 top = src >> 24;
 
 	if (top == 0 || top == 127 || (top & 0xf0) == 0xe0 || src == ~0U)
-		return XLB_REASON_MARTIAN;
-	if (s->source4 != 0 &&
-	    ((p->src[3] ^ s->source4) & ~s->source4_mask) == 0)
-		return XLB_REASON_MARTIAN;
-	return PKT_NEXT;
+		return 1;
+	return s->source4 != 0 &&
+	    ((p->src[3] ^ s->source4) & ~s->source4_mask) == 0;
 }
 
-static __always_inline enum xlb_reason
-vip_source6(const struct pkt *p)
+static __always_inline int
+vip_martian6(const struct pkt *p)
 {
 	const __u8 *prefix = p->settings->source6;
 	const __u8 *mask = p->settings->source6_mask;
-	__u32 outside = 0, set = 0, i;
+	__u64 high = get64(prefix), low = get64(prefix + 8);
 
-	if (p->src[0] == 0 && p->src[1] == 0 && (parse_is_mapped(p->src) ||
+	if ((p->src[0] | p->src[1]) == 0 && (parse_is_mapped(p->src) ||
 	    (p->src[2] == 0 && be32(p->src[3]) <= 1)))
-		return XLB_REASON_MARTIAN;
+		return 1;
 	if (be32(p->src[0]) >> 24 == 0xff)
-		return XLB_REASON_MARTIAN;
-	for (i = 0; i < 4; i++) {
-		set |= get32(prefix + 4 * i);
-		outside |= (p->src[i] ^ get32(prefix + 4 * i)) &
-		    ~get32(mask + 4 * i);
-	}
-	return set != 0 && outside == 0 ? XLB_REASON_MARTIAN : PKT_NEXT;
+		return 1;
+	if ((high | low) == 0)
+		return 0;
+	high = (high ^ vip_word(p->src[0], p->src[1])) & ~get64(mask);
+	low = (low ^ vip_word(p->src[2], p->src[3])) & ~get64(mask + 8);
+	return (high | low) == 0;
 }
 
+/* Nobody sends from there: the answer would go astray, or round in circles. */
 static __always_inline enum xlb_reason
-vip_source(const struct pkt *p, int v6)
+vip_source(struct pkt *p, int v6)
 {
-	const struct xlb_tables *t = vip_tables();
+	__u32 zero = 0;
 
-	if (t == NULL || vip_find(t, p->src) != NULL)
-		return XLB_REASON_MARTIAN;
-	return v6 ? vip_source6(p) : vip_source4(p);
+	p->settings = bpf_map_lookup_elem(&settings, &zero);
+	if (p->settings == NULL)
+		PKT_END(XLB_REASON_ENCAP_FAILED);
+	if (vip_is_source(p))
+		PKT_END(XLB_REASON_MARTIAN);
+	if (v6 ? vip_martian6(p) : vip_martian4(p))
+		PKT_END(XLB_REASON_MARTIAN);
+	return PKT_NEXT;
 }
 
-/* The word of the row with this key, or 0: the word may be 0 too, so the flag
- * says which. */
+/* True if there is a row with this key; then its word. */
 static __always_inline int
 vip_service_find(const struct xlb_tables *t, __u64 key, __u64 *word)
 {
@@ -134,19 +156,18 @@ vip_service_find(const struct xlb_tables *t, __u64 key, __u64 *word)
 static __always_inline enum xlb_reason
 vip_service(struct pkt *p)
 {
-	const struct xlb_tables *t = vip_tables();
 	__u32 any = p->proto == IPPROTO_TCP ? XLB_VIP_ANY_TCP : XLB_VIP_ANY_UDP;
+	__u64 key = XLB_SERVICE_KEY(p->vip, p->proto, 0);
 
-	if (t != NULL && (p->proto == IPPROTO_TCP || p->proto == IPPROTO_UDP)) {
-		if (vip_service_find(t, XLB_SERVICE_KEY(p->vip, p->proto,
-		    p->dst_port), &p->service))
-			return PKT_NEXT;
-		if ((p->vip_flags & any) && vip_service_find(t,
-		    XLB_SERVICE_KEY(p->vip, p->proto, 0), &p->service))
-			return PKT_NEXT;
-	}
-	return p->vip_flags & XLB_VIP_LOCAL ? XLB_REASON_VIP_LOCAL :
-	    XLB_REASON_NO_SERVICE;
+	if (vip_service_find(p->tables, key | (be32(p->ports) & 0xffff),
+	    &p->service))
+		return PKT_NEXT;
+	if ((p->vip_flags & any) &&
+	    vip_service_find(p->tables, key, &p->service))
+		return PKT_NEXT;
+	if (p->vip_flags & XLB_VIP_LOCAL)
+		PKT_END(XLB_REASON_VIP_LOCAL);
+	PKT_END(XLB_REASON_NO_SERVICE);
 }
 
 #endif

@@ -7,14 +7,6 @@
 #include "encap.h"
 #include "stats.h"
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__type(key, __u32);
-	__type(value, struct xlb_settings);
-} settings SEC(".maps");
-
 /* Not for packets: xlbd's own, loaded and pinned with the rest. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -46,25 +38,32 @@ struct {
 			return stage_reason_; \
 	} while (0)
 
+/* From here on the packet counts for its service. */
 static __always_inline enum xlb_reason
-xlb_balance(struct pkt *p, int v6)
+xlb_serve(struct pkt *p, int v6)
 {
-	__u32 zero = 0;
-
-	STAGE(v6 ? parse_address6(p) : parse_address4(p));
-	STAGE(vip_match(p));
-	STAGE(v6 ? parse_header6(p) : parse_header4(p));
-	STAGE(parse_ports(p));
-	p->settings = bpf_map_lookup_elem(&settings, &zero);
-	if (p->settings == NULL)
-		return XLB_REASON_ENCAP_FAILED;
-	STAGE(vip_source(p, v6));
-	STAGE(vip_service(p));
 	STAGE(select_hash(p, v6));
 	STAGE(select_backend(p));
 	STAGE(select_hop(p));
 	STAGE(encap_push(p, v6));
 	return encap_send(p);
+}
+
+static __always_inline enum xlb_reason
+xlb_balance(struct pkt *p, int v6)
+{
+	enum xlb_reason reason;
+
+	STAGE(v6 ? parse_address6(p) : parse_address4(p));
+	STAGE(vip_match(p));
+	STAGE(v6 ? parse_header6(p) : parse_header4(p));
+	STAGE(parse_ports(p));
+	STAGE(vip_source(p, v6));
+	STAGE(vip_service(p));
+	reason = xlb_serve(p, v6);
+	if (reason != XLB_REASON_FORWARD)
+		stats_drop(p);
+	return reason;
 }
 
 static __always_inline enum xlb_reason
@@ -84,22 +83,16 @@ SEC("xdp")
 int
 xlb(struct sys_ctx *ctx)
 {
-	struct pkt p = { .ctx = ctx, .pos = sys_data(ctx), .end = sys_end(ctx),
-	    .service = PKT_SERVICE_NONE };
-	enum xlb_reason reason = xlb_packet(&p);
+	struct pkt p = { .ctx = ctx, .pos = sys_data(ctx), .end = sys_end(ctx) };
+	enum xlb_reason reason;
 
+	reason = xlb_packet(&p);
 	stats_reason(reason);
-	switch (reason_verdict(reason)) {
-	case VERDICT_SENT:
+	if (reason_verdict(reason) == VERDICT_SENT) {
 		stats_sent(&p);
 		return p.action;
-	case VERDICT_PASS:
-		return XDP_PASS;
-	default:
-		if (p.service != PKT_SERVICE_NONE)
-			stats_dropped(&p);
-		return XDP_DROP;
 	}
+	return reason_verdict(reason) == VERDICT_PASS ? XDP_PASS : XDP_DROP;
 }
 
 char LICENSE[] SEC("license") = "GPL";

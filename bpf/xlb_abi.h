@@ -90,6 +90,11 @@ struct xlb_service {
 struct xlb_tables {
 	struct xlb_vip vip[XLB_TABLE_ROWS];
 	struct xlb_service service[XLB_TABLE_ROWS];
+	/* One bit per xlb_vip_hash(): set before the first VIP with that hash
+	 * is published, cleared after the last one is taken out. A bit that is
+	 * set for nothing costs time, never truth. Tells sources that are VIPs
+	 * from the many that are not without touching the table. */
+	__u64 vip_filter[XLB_TABLE_ROWS / 64];
 };
 
 /* First row to probe. The operator's own addresses are the keys, so these need
@@ -102,6 +107,12 @@ xlb_vip_hash(const __be32 addr[4])
 	h ^= (__u64)addr[2] << 32 | addr[3];
 	h *= 0xd6e8feb86659fd93ULL;
 	return (__u32)(h >> 48) & (XLB_TABLE_ROWS - 1);
+}
+
+static inline int
+xlb_vip_filter_has(const struct xlb_tables *t, __u32 hash)
+{
+	return t->vip_filter[hash / 64] >> (hash & 63) & 1;
 }
 
 static inline __u32
@@ -227,6 +238,7 @@ struct xlb_health {
 
 _Static_assert(sizeof(struct xlb_vip) == 32, "xlb_vip");
 _Static_assert(sizeof(struct xlb_service) == 16, "xlb_service");
+_Static_assert(sizeof(struct xlb_tables) == 3153920, "xlb_tables");
 _Static_assert(sizeof(struct xlb_ring) == 128, "xlb_ring");
 _Static_assert(sizeof(struct xlb_backend) == 32, "xlb_backend");
 _Static_assert(sizeof(struct xlb_nexthop) == 64, "xlb_nexthop");
