@@ -34,6 +34,11 @@ tests_io_test_ctl_SOURCES = tests/io/test_ctl.c
 tests_io_test_ctl_CPPFLAGS = $(IO_TEST_CPPFLAGS)
 tests_io_test_ctl_LDADD = $(IO_TEST_LIBS)
 
+IO_TESTS += tests/io/test_conf_file
+tests_io_test_conf_file_SOURCES = tests/io/test_conf_file.c
+tests_io_test_conf_file_CPPFLAGS = $(IO_TEST_CPPFLAGS)
+tests_io_test_conf_file_LDADD = $(IO_TEST_LIBS)
+
 check_PROGRAMS += tests/bench/probe_rate
 tests_bench_probe_rate_SOURCES = tests/bench/probe_rate.c
 tests_bench_probe_rate_CPPFLAGS = $(IO_TEST_CPPFLAGS)

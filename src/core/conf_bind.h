@@ -47,6 +47,13 @@ const struct node *bind_element(const struct node *object, const char *key,
 /* "FILE:4:9", in the arena */
 const char *bind_place(struct bind *b, struct mark at);
 
+/* True if `n` is of the kind, else reported; an empty value is an empty list or
+ * mapping, false and fine. */
+bool bind_expect(struct bind *b, const struct node *n, enum node_kind kind);
+/* `n` has a key that section `s` does not have. */
+void bind_unknown(struct bind *b, const struct section *s,
+    const struct node *n);
+
 /* The keys of `map` into the struct at `base`; NULL: defaults alone. */
 void bind_section(struct bind *b, const struct section *s,
     const struct node *map, void *base);

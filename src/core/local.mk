@@ -21,6 +21,7 @@ libxlbcore_a_SOURCES += src/core/yaml.c src/core/yaml.h
 libxlbcore_a_SOURCES += src/core/conf.h src/core/conf_bind.h
 libxlbcore_a_SOURCES += src/core/conf_schema.c src/core/conf_schema.h
 libxlbcore_a_SOURCES += src/core/conf_value.c src/core/conf_value.h
+libxlbcore_a_SOURCES += src/core/conf_value_print.c src/core/conf_object.c
 libxlbcore_a_SOURCES += src/core/conf_bind.c src/core/conf_load.c
 libxlbcore_a_SOURCES += src/core/conf_check.c src/core/conf_check_service.c
 libxlbcore_a_SOURCES += src/core/conf_warn.c src/core/conf_print.c

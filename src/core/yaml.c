@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Bytes to a node tree, by libyaml's event parser; the only user of <yaml.h>. */
+/* Bytes to a node tree, by libyaml's events; the only user of <yaml.h>. */
 #include "core/yaml.h"
 
 #include <stdint.h>

@@ -24,4 +24,4 @@ libxlbio_a_SOURCES += src/io/tun.c src/io/tun.h
 libxlbio_a_SOURCES += src/io/notify.c src/io/notify.h
 # What a program that links libxlbio.a needs besides.
 XLBIO_LIBS = libxlbio.a libxlbcore.a $(LIBBPF_LIBS) $(MNL_LIBS) \
-	$(SYSTEMD_LIBS) $(JANSSON_LIBS)
+	$(SYSTEMD_LIBS) $(JANSSON_LIBS) $(YAML_LIBS)

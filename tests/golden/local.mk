@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 check_PROGRAMS += tests/golden/conf_show
 tests_golden_conf_show_SOURCES = tests/golden/conf_show.c
-tests_golden_conf_show_LDADD = $(XLBIO_LIBS) $(YAML_LIBS)
+tests_golden_conf_show_LDADD = $(XLBIO_LIBS)
 
 TESTS += tests/golden/conf.sh tests/golden/shipped.sh
 EXTRA_DIST += tests/golden/conf.sh tests/golden/shipped.sh
