@@ -164,35 +164,59 @@ bind_value(struct bind *b, const struct key *k, const struct node *n,
 		bind_fault(b, DIAG_ERROR, n, "%s", why);
 }
 
-static void
-bind_ref(struct bind *b, const struct key *k, const struct node *n, void *base)
+static const struct object *
+object_find(const struct objects *all, const char *name)
 {
-	const struct objects *all = k->type == KEY_POOL_REF ? &b->pool :
-	    &b->check;
-	const char *kind = k->type == KEY_POOL_REF ? "pool" : "check";
-	const char *text = text_expect(b, n);
-	void *at = (char *)base + k->offset;
+	size_t low = 0, high = all->n, mid;
+	int c;
+
+	while (low < high) {
+		mid = low + (high - low) / 2;
+		c = strcmp(all->row[mid].name, name);
+		if (c == 0)
+			return &all->row[mid];
+		if (c < 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return NULL;
+}
+
+static void
+unknown_name(struct bind *b, const struct objects *all, const char *kind,
+    const struct node *n)
+{
 	char shown[TEXT_SHOW_MAX];
 	struct text_guess g;
 	size_t i;
 
+	text_guess_init(&g, n->text);
+	for (i = 0; i < all->n; i++)
+		text_guess_try(&g, all->row[i].name);
+	bind_fault(b, DIAG_ERROR, n, "no %s is called %s%s%s%s", kind,
+	    text_show(n->text, shown), g.best != NULL ? "; did you mean " : "",
+	    g.best != NULL ? g.best : "", g.best != NULL ? "?" : "");
+}
+
+static void
+bind_ref(struct bind *b, const struct key *k, const struct node *n, void *base)
+{
+	bool pool = k->type == KEY_POOL_REF;
+	const struct objects *all = pool ? &b->pool : &b->check;
+	const char *text = text_expect(b, n);
+	void *at = (char *)base + k->offset;
+	const struct object *o;
+
 	if (text == NULL)
 		return;
-	text_guess_init(&g, text);
-	for (i = 0; i < all->n; i++) {
-		if (strcmp(all->row[i].name, text) == 0)
-			break;
-		text_guess_try(&g, all->row[i].name);
-	}
-	if (i == all->n)
-		bind_fault(b, DIAG_ERROR, n, "no %s is called %s%s%s%s", kind,
-		    text_show(text, shown),
-		    g.best != NULL ? "; did you mean " : "",
-		    g.best != NULL ? g.best : "", g.best != NULL ? "?" : "");
-	else if (k->type == KEY_POOL_REF)
-		*(const struct conf_pool **)at = &b->c->pool[i];
+	o = object_find(all, text);
+	if (o == NULL)
+		unknown_name(b, all, pool ? "pool" : "check", n);
+	else if (pool)
+		*(const struct conf_pool **)at = &b->c->pool[o - all->row];
 	else
-		*(const struct conf_check **)at = &b->c->check[i];
+		*(const struct conf_check **)at = &b->c->check[o - all->row];
 }
 
 /* One element of a list of texts; it has its place even if it is wrong. */

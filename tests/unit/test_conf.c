@@ -330,6 +330,22 @@ what_fits_is_taken_and_one_more_is_not(void **state)
 	}
 }
 
+/* 251 slots for 251 backends of one weight, and not for 252. */
+static void
+every_backend_owns_a_slot(void **state)
+{
+	fputs("maglev: {table_size: 251}\n", file);
+	backends_write(251);
+	assert_non_null(load());
+	done(state);
+	fresh(state);
+	fputs("maglev: {table_size: 251}\n", file);
+	backends_write(252);
+	assert_null(load());
+	assert_string_equal(dg.row[0].text, "pools.p0.backends: 252 backends "
+	    "of weight 100..100 need 252 slots, maglev.table_size is 251");
+}
+
 /* Nothing is looked up in what is far beyond the limits. */
 static void
 a_hostile_file_takes_no_time(void **state)
@@ -393,6 +409,7 @@ main(void)
 		T(values_reach_their_fields),
 		T(damaged_files_are_survived),
 		T(what_fits_is_taken_and_one_more_is_not),
+		T(every_backend_owns_a_slot),
 		T(a_hostile_file_takes_no_time),
 		T(a_full_disk_is_an_error),
 		T(fragments_add),
