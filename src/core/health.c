@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Health of backends: the state machine, what to probe, and a pool's verdict.*/
+/* Health of backends: the state machine, what to probe, and a pool's verdict. */
 #include "core/health.h"
 
-#include <assert.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/arena.h"
 #include "core/conf.h"
+#include "core/rows.h"
 
 static const char *const result_text[PROBE_RESULTS] = {
 	[PROBE_OK] = "ok",
@@ -64,23 +63,24 @@ health_step(struct health_fsm *f, const struct conf_check *check,
 }
 
 static int
-key_cmp(const struct addr *a, uint16_t aport, const char *acheck,
-    const struct addr *b, uint16_t bport, const char *bcheck)
+row_cmp(const void *va, const void *vb)
 {
-	int c = addr_cmp(a, b);
+	const struct health_row *a = va, *b = vb;
+	int c = addr_cmp(&a->addr, &b->addr);
 
 	if (c == 0)
-		c = (aport > bport) - (aport < bport);
-	return c != 0 ? c : strcmp(acheck, bcheck);
+		c = (a->port > b->port) - (a->port < b->port);
+	return c != 0 ? c : strcmp(a->check, b->check);
 }
 
 static int
 target_cmp(const void *va, const void *vb)
 {
 	const struct health_target *a = va, *b = vb;
+	struct health_row x = { a->addr, a->port, a->check->name, { 0 }, 0 };
+	struct health_row y = { b->addr, b->port, b->check->name, { 0 }, 0 };
 
-	return key_cmp(&a->addr, a->port, a->check->name, &b->addr, b->port,
-	    b->check->name);
+	return row_cmp(&x, &y);
 }
 
 /* Where a service's backends listen; 0 where that is every port. */
@@ -127,12 +127,8 @@ health_ports(const struct conf *c, const struct conf_pool *p, struct arena *a,
 			n++;
 		}
 	}
-	if (n > 0)
-		qsort(out->port, n, sizeof(*out->port), port_cmp);
-	for (i = k = 0; i < n; i++)
-		if (k == 0 || out->port[k - 1] != out->port[i])
-			out->port[k++] = out->port[i];
-	out->n = k;
+	rows_sort(out->port, n, sizeof(*out->port), port_cmp);
+	out->n = rows_unique(out->port, n, sizeof(*out->port), port_cmp);
 }
 
 struct health_target *
@@ -142,11 +138,13 @@ health_targets(const struct conf *c, struct arena *a, size_t *n)
 	const struct conf_backend *b;
 	const struct conf_pool *p;
 	struct health_ports ports;
-	size_t i, k, total = 0;
+	size_t i, j, k, total = 0;
 
-	for (p = c->pool; p < c->pool + c->npool; p++) {
+	for (i = 0; i < c->npool; i++) {
+		p = &c->pool[i];
 		health_ports(c, p, a, &ports);
-		for (b = p->backend; b < p->backend + p->nbackend; b++) {
+		for (j = 0; j < p->nbackend; j++) {
+			b = &p->backend[j];
 			if (b->state == BACKEND_DOWN)
 				continue;
 			for (k = 0; k < ports.n; k++) {
@@ -158,12 +156,8 @@ health_targets(const struct conf *c, struct arena *a, size_t *n)
 			}
 		}
 	}
-	if (total > 0)
-		qsort(target, total, sizeof(*target), target_cmp);
-	for (i = k = 0; i < total; i++)
-		if (k == 0 || target_cmp(&target[k - 1], &target[i]) != 0)
-			target[k++] = target[i];
-	*n = k;
+	rows_sort(target, total, sizeof(*target), target_cmp);
+	*n = rows_unique(target, total, sizeof(*target), target_cmp);
 	return target;
 }
 
@@ -171,23 +165,9 @@ struct health_row *
 health_find(const struct health_table *t, const struct addr *addr,
     uint16_t port, const char *check)
 {
-	struct health_row *row;
-	size_t low = 0, high = t->n, mid;
-	int c;
+	struct health_row key = { *addr, port, check, { 0 }, 0 };
 
-	while (low < high) {
-		mid = low + (high - low) / 2;
-		row = &t->row[mid];
-		c = key_cmp(addr, port, check, &row->addr, row->port,
-		    row->check);
-		if (c == 0)
-			return row;
-		if (c < 0)
-			high = mid;
-		else
-			low = mid + 1;
-	}
-	return NULL;
+	return rows_find(&key, t->row, t->n, sizeof(key), row_cmp);
 }
 
 enum health_state

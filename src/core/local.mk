@@ -2,7 +2,6 @@
 # Pure: no descriptor, clock, global, log or libbpf. Tests that link this alone
 # fail to link when core calls I/O.
 noinst_LIBRARIES += libxlbcore.a
-# Headers whose source is not there yet.
 EXTRA_DIST += src/core/plan.h src/core/state.h
 libxlbcore_a_SOURCES =
 libxlbcore_a_SOURCES += src/core/arena.c src/core/arena.h
@@ -25,3 +24,5 @@ libxlbcore_a_SOURCES += src/core/conf_value_print.c src/core/conf_object.c
 libxlbcore_a_SOURCES += src/core/conf_bind.c src/core/conf_load.c
 libxlbcore_a_SOURCES += src/core/conf_check.c src/core/conf_check_service.c
 libxlbcore_a_SOURCES += src/core/conf_warn.c src/core/conf_print.c
+libxlbcore_a_SOURCES += src/core/rows.c src/core/rows.h
+libxlbcore_a_SOURCES += src/core/ids.c src/core/ids.h
