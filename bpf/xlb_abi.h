@@ -171,10 +171,10 @@ struct xlb_settings {
 	__u32 ring_size;
 	__u64 seed;
 	__u8 hash_key[16];	/* of the flow hash, key_file's bytes; or 0 */
-	__be32 source4;		/* wire; IPIP's outer source prefix */
-	__be32 source4_mask;	/* wire; its host bits are 1; 0: none set */
-	__u8 source6[16];	/* wire */
-	__u8 source6_mask[16];	/* wire; host bits are 1; all 0: none set */
+	__be32 source4;		/* wire; IPIP's outer source prefix; 0: none */
+	__be32 source4_mask;	/* wire; its host bits are 1 */
+	__u8 source6[16];	/* wire; all 0: none */
+	__u8 source6_mask[16];	/* wire; host bits are 1 */
 	__u32 tunnel_mtu;	/* 0: the link's */
 	__u16 gue_port;		/* host byte order */
 	__u16 pad;

@@ -2,7 +2,7 @@
 # Pure: no descriptor, clock, global, log or libbpf. Tests that link this alone
 # fail to link when core calls I/O.
 noinst_LIBRARIES += libxlbcore.a
-EXTRA_DIST += src/core/plan.h src/core/state.h
+EXTRA_DIST += src/core/plan.h
 libxlbcore_a_SOURCES =
 libxlbcore_a_SOURCES += src/core/arena.c src/core/arena.h
 libxlbcore_a_SOURCES += src/core/diag.c src/core/diag.h
@@ -26,3 +26,7 @@ libxlbcore_a_SOURCES += src/core/conf_check.c src/core/conf_check_service.c
 libxlbcore_a_SOURCES += src/core/conf_warn.c src/core/conf_print.c
 libxlbcore_a_SOURCES += src/core/rows.c src/core/rows.h
 libxlbcore_a_SOURCES += src/core/ids.c src/core/ids.h
+libxlbcore_a_SOURCES += src/core/state.c src/core/state.h
+libxlbcore_a_SOURCES += src/core/state_build.h src/core/state_number.c
+libxlbcore_a_SOURCES += src/core/state_pool.c src/core/state_rows.c
+libxlbcore_a_SOURCES += src/core/ring.c

@@ -19,6 +19,8 @@
 
 struct arena;
 
+#define STATE_VIP_IDS 65536	/* ids are 1..65535 */
+
 /* An address that services listen on. Sorted by address. */
 struct state_vip {
 	struct addr addr;
@@ -45,7 +47,8 @@ struct state_backend {
 };
 
 /* A way out, shared by the backends that use it. Sorted by gateway, ifindex,
- * source, source MAC, MTU (all but mac and vlan: those change in place). */
+ * source, source MAC, MTU, VLAN: all but mac, which changes in place. (The same
+ * link-local gateway may be behind two VLANs of one device.) */
 struct state_nexthop {
 	struct addr gateway;	/* the neighbour; the backend itself if on-link */
 	uint32_t ifindex;	/* where XDP sends: a VLAN's lower device */
@@ -81,7 +84,9 @@ struct state_pool {
 	uint32_t eligible;	/* healthy, active, with a next hop */
 	uint32_t needed;	/* min_healthy as a count */
 	bool ready;		/* eligible >= needed, or fail_open rescued it */
-	bool failed_open;	/* nobody was eligible: all active ones are used */
+	bool failed_open;	/* nobody is eligible and one is known to be
+				 * down: all active ones with a next hop are
+				 * used */
 	struct state_member *member;	/* as conf->backend, same order */
 };
 
@@ -155,6 +160,12 @@ struct override_list {
 	size_t n;
 };
 
+/* False once it has ended: the object is gone, or the file's value is another
+ * one now. Such a one has no effect and should be dropped. */
+bool override_live(const struct conf *c, const struct override *o);
+enum node_state override_node(const struct conf *c,
+    const struct override_list *l);	/* the node's state, with overrides */
+
 /* Everything that `wanted` is made from. */
 struct state_input {
 	const struct conf *conf;
@@ -169,30 +180,59 @@ struct state_input {
 
 /*
  * Builds what should be. Numbers: an equal found row keeps its number, new ones
- * take numbers that no found row has. 0, or -1 if a table is full (`dg` says
- * which, with the limit and the setting); `*wanted` is in `a`, and points into
- * the input.
+ * take numbers that no found row has or names. Every pool has a ring and every
+ * member a backend row, used by a service or not. A backend whose neighbour is
+ * being asked for (HOP_RESOLVING, or no row in `hops`) keeps the next hop that
+ * was found. 0, or -1 if a table is full or the maps are of another size (`dg`
+ * says which, with the limit and the setting); `*wanted` is in `a`, and points
+ * into the input.
  */
 int state_build(const struct state_input *in, struct arena *a,
     struct state *wanted, struct diag *dg);
 
-/* The slot words of a wanted ring; caches primary owners between calls. */
+/* Settings that would move every flow must be the same: table_size, seed, the
+ * hash key, a service's hash. 0, or -1 with the reasons in `dg`. */
+int state_keeps_flows(const struct state *wanted, const struct state *found,
+    struct diag *dg);
+
+/* The slot words of a wanted ring; caches primary owners between calls (at most
+ * RING_CACHE_MAX bytes of them). */
+#define RING_CACHE_MAX (64 << 20)
 struct ring_cache;
 struct ring_cache *ring_cache_new(void);
-void ring_cache_free(struct ring_cache *rc);
+void ring_cache_free(struct ring_cache *rc);	/* NULL is allowed */
 /* Forget rings that `wanted` no longer has. */
 void ring_cache_trim(struct ring_cache *rc, const struct state *wanted);
 void state_ring_words(struct ring_cache *rc, const struct state *wanted,
     const struct state_ring *ring, uint32_t *word);
+/* The same if only `eligible` of the ring's members were. */
+void state_ring_words_of(struct ring_cache *rc, const struct state *wanted,
+    const struct state_ring *ring, const bool *eligible, uint32_t *word);
 uint64_t state_ring_fingerprint(struct ring_cache *rc,
     const struct state *wanted, const struct state_ring *ring);
 
 /* The state of a node that serves nothing: what `xlb stop` reconciles to. */
 void state_empty(struct state *s, const struct state *found);
 
+/* Order of the rows, by number where the keys are equal; for qsort(). */
+int state_vip_cmp(const void *a, const void *b);
+int state_service_cmp(const void *a, const void *b);
+int state_backend_cmp(const void *a, const void *b);
+int state_nexthop_cmp(const void *a, const void *b);
+int state_ring_cmp(const void *a, const void *b);
+int state_port_cmp(const void *a, const void *b);
+void state_sort(struct state *s);	/* rows read in any order */
+/* The keys alone: what makes a row the same one. */
+int state_vip_key_cmp(const void *a, const void *b);
+int state_service_key_cmp(const void *a, const void *b);
+int state_backend_key_cmp(const void *a, const void *b);
+int state_nexthop_key_cmp(const void *a, const void *b);
+int state_ring_key_cmp(const void *a, const void *b);
+
 /* After every step: no service names a missing ring, no slot a missing
- * backend, no backend a missing next hop. NULL if it holds, else what is wrong
- * (in `a`). Used by tests and by `xlbd --preflight`. */
+ * backend, no backend a missing next hop, no next hop a missing port; numbers
+ * are unique, rows are sorted. NULL if it holds, else what is wrong (in `a`).
+ * Used by tests and by `xlbd --preflight`. */
 const char *state_check(const struct state *s, struct arena *a);
 
 #endif

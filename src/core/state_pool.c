@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which members of a pool take flows, whether that is enough, and what its ring
+ * is made from. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/arena.h"
+#include "core/maglev.h"
+#include "core/rows.h"
+#include "core/state_build.h"
+
+static const char *const why_text[] = {
+	[MEMBER_ELIGIBLE] = "eligible",
+	[MEMBER_STATE_DOWN] = "state is down",
+	[MEMBER_STATE_DRAIN] = "draining",
+	[MEMBER_WEIGHT_ZERO] = "weight is 0",
+	[MEMBER_UNHEALTHY] = "check fails",
+	[MEMBER_UNKNOWN] = "not checked yet",
+	[MEMBER_NO_ROUTE] = "no route",
+	[MEMBER_NO_NEIGHBOR] = "no neighbour",
+	[MEMBER_NO_PORT] = "interface cannot send XDP frames",
+};
+
+const char *
+member_why_text(enum member_why w)
+{
+	return why_text[w];
+}
+
+/* The member that an override is about, or NULL. */
+static const struct conf_backend *
+override_member(const struct conf_pool *p, const struct override *o)
+{
+	size_t i;
+
+	if (o->pool == NULL || strcmp(o->pool, p->name) != 0)
+		return NULL;
+	for (i = 0; i < p->nbackend; i++)
+		if (addr_cmp(&p->backend[i].address, &o->addr) == 0)
+			return &p->backend[i];
+	return NULL;
+}
+
+/* A node's state is active or drain: the first two of a backend's. */
+static enum backend_state
+node_state_of(const struct conf *c)
+{
+	return c->node_state == NODE_DRAIN ? BACKEND_DRAIN : BACKEND_ACTIVE;
+}
+
+bool
+override_live(const struct conf *c, const struct override *o)
+{
+	const struct conf_backend *b = NULL;
+	size_t i;
+
+	if (o->pool == NULL)
+		return node_state_of(c) == o->file_state;
+	for (i = 0; i < c->npool && b == NULL; i++)
+		b = override_member(&c->pool[i], o);
+	return b != NULL && b->state == o->file_state;
+}
+
+enum node_state
+override_node(const struct conf *c, const struct override_list *l)
+{
+	size_t i;
+
+	for (i = 0; i < l->n; i++)
+		if (l->row[i].pool == NULL && override_live(c, &l->row[i]))
+			return l->row[i].state == BACKEND_ACTIVE ?
+			    NODE_ACTIVE : NODE_DRAIN;
+	return c->node_state;
+}
+
+/* Where the member's backend row is. */
+static size_t
+member_row(const struct state_build *b, const struct conf_backend *c)
+{
+	struct state_backend key = { .addr = c->address };
+	const struct state_backend *row;
+
+	row = rows_find(&key, b->s->backend, b->s->nbackend, sizeof(*row),
+	    state_backend_key_cmp);
+	return (size_t)(row - b->s->backend);
+}
+
+static enum member_why
+member_why(const struct state_build *b, const struct conf_backend *c,
+    const struct state_member *m)
+{
+	const struct backend_hop *hop;
+
+	if (m->state != BACKEND_ACTIVE)
+		return m->state == BACKEND_DOWN ? MEMBER_STATE_DOWN :
+		    MEMBER_STATE_DRAIN;
+	if (c->weight == 0)
+		return MEMBER_WEIGHT_ZERO;
+	if (m->health != HEALTH_UP)
+		return m->health == HEALTH_DOWN ? MEMBER_UNHEALTHY :
+		    MEMBER_UNKNOWN;
+	hop = &b->hop[member_row(b, c)];
+	return hop->nexthop != NULL ? MEMBER_ELIGIBLE : hop->why;
+}
+
+/* May take flows if the pool fails open: all is well but its health. */
+static bool
+member_last_resort(const struct state_build *b, const struct conf_backend *c,
+    const struct state_member *m)
+{
+	return m->state == BACKEND_ACTIVE && c->weight > 0 &&
+	    b->hop[member_row(b, c)].nexthop != NULL;
+}
+
+static void
+members_build(struct state_build *b, const struct conf_pool *c,
+    struct state_pool *p)
+{
+	const struct override_list *l = b->in->overrides;
+	const struct conf_backend *cb;
+	struct health_ports ports;
+	struct state_member *m;
+	size_t i;
+
+	p->member = arena_calloc(b->a, c->nbackend, sizeof(*p->member));
+	for (i = 0; i < c->nbackend; i++)
+		p->member[i].state = c->backend[i].state;
+	for (i = 0; i < l->n; i++) {
+		cb = override_member(c, &l->row[i]);
+		if (cb != NULL && cb->state == l->row[i].file_state)
+			p->member[cb - c->backend].state = l->row[i].state;
+	}
+	health_ports(b->in->conf, c, b->a, &ports);
+	for (i = 0; i < c->nbackend; i++) {
+		cb = &c->backend[i];
+		m = &p->member[i];
+		m->number = b->s->backend[member_row(b, cb)].number;
+		m->health = health_verdict(c->check, &ports, &cb->address,
+		    b->in->health, &m->health_row);
+		m->why = member_why(b, cb, m);
+	}
+}
+
+static void
+pool_judge(struct state_build *b, const struct conf_pool *c,
+    struct state_pool *p)
+{
+	bool down = false, resort = false;
+	size_t i;
+
+	p->conf = c;
+	p->needed = c->min_healthy;
+	if (c->min_healthy_percent)
+		p->needed = (uint32_t)((c->nbackend * c->min_healthy + 99) /
+		    100);
+	for (i = 0; i < c->nbackend; i++) {
+		p->eligible += p->member[i].why == MEMBER_ELIGIBLE;
+		if (!member_last_resort(b, &c->backend[i], &p->member[i]))
+			continue;
+		resort = true;
+		down |= p->member[i].health == HEALTH_DOWN;
+	}
+	/* Not before anything is known: a node that has just started would
+	 * announce backends that nobody has looked at. */
+	p->failed_open = c->fail_open && p->eligible == 0 && resort && down;
+	p->ready = p->eligible >= p->needed || p->failed_open;
+}
+
+/* A member on its way into the ring's arrays. */
+struct seat {
+	struct maglev_member member;
+	uint32_t number;
+	bool eligible;
+};
+
+static int
+seat_cmp(const void *va, const void *vb)
+{
+	const struct seat *a = va, *b = vb;
+
+	return addr_cmp(&a->member.addr, &b->member.addr);
+}
+
+static void
+ring_build(struct state_build *b, const struct conf_pool *c,
+    const struct state_pool *p, struct state_ring *r)
+{
+	struct seat *seat = arena_calloc(b->a, c->nbackend, sizeof(*seat));
+	struct maglev_member *member;
+	uint16_t *number_of;
+	bool *eligible;
+	size_t i, n = 0;
+
+	for (i = 0; i < c->nbackend; i++) {
+		if (c->backend[i].weight == 0)
+			continue;
+		seat[n].member.addr = c->backend[i].address;
+		seat[n].member.weight = c->backend[i].weight;
+		seat[n].number = p->member[i].number;
+		seat[n++].eligible = p->failed_open ?
+		    member_last_resort(b, &c->backend[i], &p->member[i]) :
+		    p->member[i].why == MEMBER_ELIGIBLE;
+	}
+	rows_sort(seat, n, sizeof(*seat), seat_cmp);
+	member = arena_calloc(b->a, n, sizeof(*member));
+	number_of = arena_calloc(b->a, n, sizeof(*number_of));
+	eligible = arena_calloc(b->a, n, sizeof(*eligible));
+	for (i = 0; i < n; i++) {
+		member[i] = seat[i].member;
+		number_of[i] = (uint16_t)seat[i].number;
+		eligible[i] = seat[i].eligible;
+	}
+	r->member = member;
+	r->number_of = number_of;
+	r->eligible = eligible;
+	r->nmember = n;
+}
+
+int
+state_pools(struct state_build *b)
+{
+	const struct conf *c = b->in->conf;
+	struct state *s = b->s;
+	size_t i;
+
+	s->npool = s->nring = c->npool;
+	s->pool = arena_calloc(b->a, s->npool, sizeof(*s->pool));
+	s->ring = arena_calloc(b->a, s->nring, sizeof(*s->ring));
+	for (i = 0; i < c->npool; i++) {
+		members_build(b, &c->pool[i], &s->pool[i]);
+		pool_judge(b, &c->pool[i], &s->pool[i]);
+		s->ring[i].pool = c->pool[i].name;
+		ring_build(b, &c->pool[i], &s->pool[i], &s->ring[i]);
+	}
+	return state_number(b, NUMBER_RING);
+}
