@@ -98,3 +98,9 @@ tests_unit_test_conf_value_LDADD = $(UNIT_LIBS)
 UNIT_TESTS += tests/unit/test_conf
 tests_unit_test_conf_SOURCES = tests/unit/test_conf.c tests/unit/unit.h
 tests_unit_test_conf_LDADD = $(UNIT_LIBS)
+
+UNIT_TESTS += tests/unit/test_plan
+tests_unit_test_plan_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tests
+tests_unit_test_plan_SOURCES = tests/unit/test_plan.c tests/unit/unit.h \
+	tests/fake/maps_mem.c tests/fake/maps_mem.h
+tests_unit_test_plan_LDADD = $(UNIT_LIBS)

@@ -2,7 +2,6 @@
 # Pure: no descriptor, clock, global, log or libbpf. Tests that link this alone
 # fail to link when core calls I/O.
 noinst_LIBRARIES += libxlbcore.a
-EXTRA_DIST += src/core/plan.h
 libxlbcore_a_SOURCES =
 libxlbcore_a_SOURCES += src/core/arena.c src/core/arena.h
 libxlbcore_a_SOURCES += src/core/diag.c src/core/diag.h
@@ -30,3 +29,5 @@ libxlbcore_a_SOURCES += src/core/state.c src/core/state.h
 libxlbcore_a_SOURCES += src/core/state_build.h src/core/state_number.c
 libxlbcore_a_SOURCES += src/core/state_pool.c src/core/state_rows.c
 libxlbcore_a_SOURCES += src/core/ring.c
+libxlbcore_a_SOURCES += src/core/plan.c src/core/plan.h src/core/plan_print.c
+libxlbcore_a_SOURCES += src/core/plan_ring.c src/core/plan_ring.h
