@@ -23,9 +23,15 @@
 #define VLAN_DEPTH	2	/* 802.1ad outside, 802.1Q inside */
 #define LINK_MAX	(ETH_HLEN + VLAN_DEPTH * VLAN_LEN)
 #define OFFSET_MASK	0x7f	/* no header starts behind 22 + 40 + 8 */
-#define IP4_DF		0x4000
-#define SUM_CHUNK	256	/* half of the stack of a program */
-#define SUM_CHUNKS	255	/* of 65535 bytes, and the rest */
+#define IP4_OFFSET	0x1fff
+#define IP4_FRAGMENT	0x3fff	/* more fragments, or an offset */
+
+/* The pieces in which a UDP checksum is summed, and how many make 65535. */
+#define PIECE		512	/* all that bpf_csum_diff() may take */
+#define PIECES		128
+#define PIECE_LAST	0x3fff	/* no driver's first buffer is larger */
+#define PIECE_COPY	256	/* half of the stack of a program */
+#define PIECES_COPY	256
 
 /* RFC 3168, section 5 */
 enum { ECN_NOT_ECT, ECN_ECT1, ECN_ECT0, ECN_CE };
@@ -274,12 +280,13 @@ outer_port(struct xdp_md *ctx, struct packet *p)
 	__u32 zero = 0;
 
 	p->inner = p->outer + p->outer_len;
+	p->udp = 0;
 	if (p->proto != IPPROTO_UDP)
 		return NEXT;
 	s = bpf_map_lookup_elem(&settings, &zero);
 	if (p->type == bpf_htons(ETH_P_IP) &&
 	    (p->outer_len != sizeof(struct iphdr) ||
-	    (p->head.ip4.frag_off & bpf_htons(0x1fff))))
+	    (p->head.ip4.frag_off & bpf_htons(IP4_OFFSET))))
 		return DECAP_OTHER;
 	if (s == NULL || frame_get(ctx, p->inner, &udp, sizeof(udp), 2) < 0 ||
 	    udp.dest != s->gue_port)
@@ -301,7 +308,7 @@ outer_check4(const struct packet *p)
 
 	if (p->type != bpf_htons(ETH_P_IP))
 		return NEXT;
-	if (ip->frag_off & bpf_htons((__u16)~IP4_DF & 0x3fff))
+	if (ip->frag_off & bpf_htons(IP4_FRAGMENT))
 		return DECAP_FRAGMENT;
 	if (ip->ihl != 5)
 		return DECAP_OPTIONS;
@@ -424,30 +431,54 @@ inner_permit(struct packet *p)
 	return NEXT;
 }
 
+/* A piece of the first buffer, where it still is; else NULL. */
+static __always_inline __be32 *
+frame_piece(struct xdp_md *ctx, __u32 at)
+{
+	__u8 *pos;
+
+	asm volatile("" : "+r"(at));
+	if (at > PIECE_LAST)
+		return NULL;
+	pos = (__u8 *)(long)ctx->data + at;
+	if (pos + PIECE > (__u8 *)(long)ctx->data_end)
+		return NULL;
+	return (__be32 *)pos;
+}
+
 /*
  * The Internet checksum over `len` bytes of the frame, folded, on top of `sum`.
  * In pieces, since bpf_csum_diff() takes 512 bytes a call before Linux 6.13 and
- * needs one stretch of memory. A function of its own for the verifier, who so
- * walks the loop once and not once per kind of packet.
+ * wants whole words in one stretch of memory. A function of its own for the
+ * verifier, who so walks the loops once and not once per kind of packet.
  */
 __attribute__((noinline)) int
 frame_sum(struct xdp_md *ctx, __u32 at, __u32 len, __u32 sum)
 {
-	__u8 piece[SUM_CHUNK];
+	__u8 copy_[PIECE_COPY];
+	__be32 *piece;
 	int i;
 
-	for (i = 0; i < SUM_CHUNKS && len >= SUM_CHUNK; i++) {
-		if (bpf_xdp_load_bytes(ctx, at, piece, SUM_CHUNK) < 0)
-			return -1;
-		sum = bpf_csum_diff(NULL, 0, (__be32 *)piece, SUM_CHUNK, sum);
-		at += SUM_CHUNK;
-		len -= SUM_CHUNK;
+	for (i = 0; i < PIECES && len >= PIECE; i++) {
+		piece = frame_piece(ctx, at);
+		if (piece == NULL)
+			break;
+		sum = bpf_csum_diff(NULL, 0, piece, PIECE, sum);
+		at += PIECE;
+		len -= PIECE;
 	}
-	if (len > 0 && len < SUM_CHUNK) {
-		__builtin_memset(piece, 0, sizeof(piece));
-		if (bpf_xdp_load_bytes(ctx, at, piece, len) < 0)
+	for (i = 0; i < PIECES_COPY && len >= PIECE_COPY; i++) {
+		if (bpf_xdp_load_bytes(ctx, at, copy_, PIECE_COPY) < 0)
 			return -1;
-		sum = bpf_csum_diff(NULL, 0, (__be32 *)piece, SUM_CHUNK, sum);
+		sum = bpf_csum_diff(NULL, 0, (__be32 *)copy_, PIECE_COPY, sum);
+		at += PIECE_COPY;
+		len -= PIECE_COPY;
+	}
+	if (len > 0 && len < PIECE_COPY) {
+		__builtin_memset(copy_, 0, sizeof(copy_));
+		if (bpf_xdp_load_bytes(ctx, at, copy_, len) < 0)
+			return -1;
+		sum = bpf_csum_diff(NULL, 0, (__be32 *)copy_, PIECE_COPY, sum);
 	}
 	return sum_fold(sum);
 }
@@ -589,7 +620,7 @@ SEC("xdp")
 int
 xlb_decap(struct xdp_md *ctx)
 {
-	struct packet p = {};
+	struct packet p;	/* not cleared: most packets end early */
 	enum decap_reason why = packet_step(ctx, &p);
 	struct decap_counters *c;
 	__u32 zero = 0;
