@@ -69,10 +69,10 @@ refusal_note(struct attach *a, int error, bool generic)
 	host_driver(name, driver, sizeof(driver));
 	hint = refusal_hint(error, generic, mtu, ack);
 	snprintf(a->why, sizeof(a->why),
-	    "%s: %s XDP refused by driver %s (MTU %d): %s%s%s%s%s%s", name,
-	    mode_name(generic), driver, mtu, strerror(error),
-	    *ack != '\0' ? ": \"" : "", ack, *ack != '\0' ? "\"" : "",
-	    *hint != '\0' ? "; " : "", hint);
+	    "%s: %s XDP refused: %s%s%s%s (driver %s, MTU %d)%s%s", name,
+	    mode_name(generic), strerror(error), *ack != '\0' ? ": \"" : "",
+	    ack, *ack != '\0' ? "\"" : "", driver, mtu,
+	    *hint != '\0' ? ": " : "", hint);
 }
 
 /*
@@ -128,7 +128,6 @@ attach_try(struct attach *a, bool generic, bool frags)
 		exit(EXIT_FAILED);
 	if (a->old.link >= 0) {
 		r = bpf_link_update(a->old.link, program_fd(bpf), NULL);
-		program_quiet(false);
 	} else {
 		r = link = link_make(a, program_fd(bpf), generic);
 		if (r < 0)

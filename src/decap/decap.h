@@ -64,7 +64,7 @@ struct decap_bpf *program_load(const struct decap_config *c,
 int program_fd(const struct decap_bpf *bpf);
 void program_close(struct decap_bpf *bpf);
 void program_quiet(bool quiet);		/* libbpf's warnings are not printed */
-const char *program_ack(void);	/* the kernel's last words to libbpf, or "" */
+const char *program_ack(void);	/* the kernel's words since the last load */
 
 /* pins.c: the directory and what is pinned in it */
 struct pins {

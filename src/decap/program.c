@@ -48,7 +48,6 @@ void
 program_quiet(bool quiet)
 {
 	heard.quiet = quiet;
-	heard.ack[0] = '\0';
 	libbpf_set_print(libbpf_line);
 }
 
@@ -160,9 +159,11 @@ struct decap_bpf *
 program_load(const struct decap_config *c, const struct host *h, bool generic,
     bool frags, int counters)
 {
-	struct decap_bpf *bpf = decap_bpf__open();
+	struct decap_bpf *bpf;
 	int r;
 
+	heard.ack[0] = '\0';
+	bpf = decap_bpf__open();
 	if (bpf == NULL) {
 		warn("program");
 		return NULL;
