@@ -28,10 +28,11 @@
 
 /* The pieces in which a UDP checksum is summed, and how many make 65535. */
 #define PIECE		512	/* all that bpf_csum_diff() may take */
-#define PIECES		128
+#define PIECES		(PIECE_LAST / PIECE)
 #define PIECE_LAST	0x3fff	/* no driver's first buffer is larger */
-#define PIECE_COPY	256	/* half of the stack of a program */
-#define PIECES_COPY	256
+#define PIECE_FAR	128	/* on the stack: 512 bytes for all frames of a call
+				 * chain, each rounded up to 32 in Linux 6.1 */
+#define PIECES_FAR	512
 
 /* RFC 3168, section 5 */
 enum { ECN_NOT_ECT, ECN_ECT1, ECN_ECT0, ECN_CE };
@@ -67,9 +68,6 @@ struct {
 	__type(value, struct decap_counters);
 } counters SEC(".maps");
 
-/* Not static: the verifier takes each of these as a program of its own. */
-int frame_sum(struct xdp_md *ctx, __u32 at, __u32 len, __u32 sum);
-int xlb_decap(struct xdp_md *ctx);
 
 /* Offsets count from the first byte of the frame. */
 struct packet {
@@ -93,6 +91,16 @@ struct packet {
 		struct ipv6hdr ip6;
 	} head;			/* copy of the header just read */
 };
+
+/*
+ * Not static: the verifier takes each of these as a program of its own, which
+ * knows nothing of what the caller knows. So it walks through each once, and not
+ * once for every kind of packet that leads there.
+ */
+int frame_sum_far(struct xdp_md *ctx, __u32 at, __u32 len, __u32 sum);
+int frame_sum(struct xdp_md *ctx, __u32 at, __u32 len, __u32 sum);
+int packet_step(struct xdp_md *ctx, struct packet *p);
+int xlb_decap(struct xdp_md *ctx);
 
 /*
  * Words of the packet are not aligned, but the kernel makes that work, while
@@ -446,16 +454,37 @@ frame_piece(struct xdp_md *ctx, __u32 at)
 	return (__be32 *)pos;
 }
 
+/* The same as frame_sum() for bytes that may be in any buffer. */
+__attribute__((noinline)) int
+frame_sum_far(struct xdp_md *ctx, __u32 at, __u32 len, __u32 sum)
+{
+	__u8 piece[PIECE_FAR];
+	int i;
+
+	for (i = 0; i < PIECES_FAR && len >= PIECE_FAR; i++) {
+		if (bpf_xdp_load_bytes(ctx, at, piece, PIECE_FAR) < 0)
+			return -1;
+		sum = bpf_csum_diff(NULL, 0, (__be32 *)piece, PIECE_FAR, sum);
+		at += PIECE_FAR;
+		len -= PIECE_FAR;
+	}
+	if (len > 0 && len < PIECE_FAR) {
+		__builtin_memset(piece, 0, sizeof(piece));
+		if (bpf_xdp_load_bytes(ctx, at, piece, len) < 0)
+			return -1;
+		sum = bpf_csum_diff(NULL, 0, (__be32 *)piece, PIECE_FAR, sum);
+	}
+	return sum_fold(sum);
+}
+
 /*
- * The Internet checksum over `len` bytes of the frame, folded, on top of `sum`.
- * In pieces, since bpf_csum_diff() takes 512 bytes a call before Linux 6.13 and
- * wants whole words in one stretch of memory. A function of its own for the
- * verifier, who so walks the loops once and not once per kind of packet.
+ * The Internet checksum over `len` bytes of the frame, folded, on top of `sum`;
+ * -1 if they are not there. In pieces, since bpf_csum_diff() takes 512 bytes a
+ * call before Linux 6.13 and wants whole words in one stretch of memory.
  */
 __attribute__((noinline)) int
 frame_sum(struct xdp_md *ctx, __u32 at, __u32 len, __u32 sum)
 {
-	__u8 copy_[PIECE_COPY];
 	__be32 *piece;
 	int i;
 
@@ -467,20 +496,7 @@ frame_sum(struct xdp_md *ctx, __u32 at, __u32 len, __u32 sum)
 		at += PIECE;
 		len -= PIECE;
 	}
-	for (i = 0; i < PIECES_COPY && len >= PIECE_COPY; i++) {
-		if (bpf_xdp_load_bytes(ctx, at, copy_, PIECE_COPY) < 0)
-			return -1;
-		sum = bpf_csum_diff(NULL, 0, (__be32 *)copy_, PIECE_COPY, sum);
-		at += PIECE_COPY;
-		len -= PIECE_COPY;
-	}
-	if (len > 0 && len < PIECE_COPY) {
-		__builtin_memset(copy_, 0, sizeof(copy_));
-		if (bpf_xdp_load_bytes(ctx, at, copy_, len) < 0)
-			return -1;
-		sum = bpf_csum_diff(NULL, 0, (__be32 *)copy_, PIECE_COPY, sum);
-	}
-	return sum_fold(sum);
+	return frame_sum_far(ctx, at, len, sum);
 }
 
 /* A UDP checksum that is there has to be right (RFC 1122, section 4.1.3.4); 0
@@ -587,12 +603,15 @@ outer_stage(struct xdp_md *ctx, struct packet *p)
 	return why;
 }
 
-static __always_inline enum decap_reason
+/* The stages; NULL never happens, but the verifier must know. */
+__attribute__((noinline)) int
 packet_step(struct xdp_md *ctx, struct packet *p)
 {
 	enum decap_reason why;
 	__u8 ecn;
 
+	if (p == NULL)
+		return DECAP_FAILED;
 	why = outer_stage(ctx, p);
 	if (why != NEXT)
 		return why;
@@ -602,14 +621,44 @@ packet_step(struct xdp_md *ctx, struct packet *p)
 	why = p->version == 4 ? inner_parse4(ctx, p) : inner_parse6(ctx, p);
 	if (why == NEXT)
 		why = inner_permit(p);
-	if (why != NEXT)
-		return why;
-	why = udp_check(ctx, p);
+	if (why == NEXT)
+		why = udp_check(ctx, p);
 	if (why == NEXT)
 		why = ecn_combine(p, &ecn);
 	if (why == NEXT)
 		why = ecn_apply(ctx, p, ecn);
 	return why == NEXT ? unwrap(ctx, p) : why;
+}
+
+/* Most frames are none of ours: these are told before anything is set up. 0
+ * for those that need a closer look. */
+static __always_inline int
+frame_other(struct xdp_md *ctx)
+{
+	const __u8 *frame = (const __u8 *)(long)ctx->data;
+
+	if (frame + ETH_HLEN + sizeof(struct iphdr) >
+	    (const __u8 *)(long)ctx->data_end)
+		return 0;
+	switch (*(const __u16 *)(frame + 12)) {
+	case bpf_htons(ETH_P_IP):
+		return !proto_wanted(frame[ETH_HLEN + 9]);
+	case bpf_htons(ETH_P_IPV6):
+		return !proto_wanted(frame[ETH_HLEN + 6]);
+	case bpf_htons(ETH_P_8021Q):
+	case bpf_htons(ETH_P_8021AD):
+		return 0;
+	default:
+		return 1;
+	}
+}
+
+static __always_inline int
+packet_run(struct xdp_md *ctx)
+{
+	struct packet p = {};
+
+	return packet_step(ctx, &p);
 }
 
 #define DROP_BIT(NAME, name, kind, what) \
@@ -620,15 +669,14 @@ SEC("xdp")
 int
 xlb_decap(struct xdp_md *ctx)
 {
-	struct packet p;	/* not cleared: most packets end early */
-	enum decap_reason why = packet_step(ctx, &p);
+	__u32 why = frame_other(ctx) ? DECAP_OTHER : packet_run(ctx);
 	struct decap_counters *c;
 	__u32 zero = 0;
 
 	c = bpf_map_lookup_elem(&counters, &zero);
 	if (c != NULL && why < DECAP_REASON_COUNT)
 		c->packets[why]++;
-	return (0U DECAP_REASONS(DROP_BIT)) >> why & 1 ? XDP_DROP : XDP_PASS;
+	return (0U DECAP_REASONS(DROP_BIT)) >> (why & 31) & 1 ? XDP_DROP : XDP_PASS;
 }
 
 char _license[] SEC("license") = "GPL";
