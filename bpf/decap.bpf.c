@@ -188,10 +188,12 @@ addr_in(void *trie, const struct decap_addr *a)
 	return bpf_map_lookup_elem(trie, &key) != NULL;
 }
 
+/* A key has to be on the stack of the function itself before Linux 6.2. */
 static __always_inline __u32
 addr_flags(const struct decap_addr *a)
 {
-	const __u32 *flags = bpf_map_lookup_elem(&locals, a);
+	struct decap_addr key = *a;
+	const __u32 *flags = bpf_map_lookup_elem(&locals, &key);
 
 	return flags != NULL ? *flags : 0;
 }
@@ -468,9 +470,14 @@ frame_sum_far(struct xdp_md *ctx, __u32 at, __u32 len, __u32 sum)
 		at += PIECE_FAR;
 		len -= PIECE_FAR;
 	}
-	if (len > 0 && len < PIECE_FAR) {
+	if (len > 0) {
+		/* 1 to PIECE_FAR, in a form that Linux 6.1 believes */
+		__u32 n = len - 1;
+
+		asm volatile("" : "+r"(n));
+		n = (n & (PIECE_FAR - 1)) + 1;
 		__builtin_memset(piece, 0, sizeof(piece));
-		if (bpf_xdp_load_bytes(ctx, at, piece, len) < 0)
+		if (bpf_xdp_load_bytes(ctx, at, piece, n) < 0)
 			return -1;
 		sum = bpf_csum_diff(NULL, 0, (__be32 *)piece, PIECE_FAR, sum);
 	}

@@ -17,10 +17,24 @@
 #include "decap.skel.h"
 #pragma GCC diagnostic pop
 
+#define LOG_LINES 30
+
 static struct {
 	bool quiet;
 	char ack[512];
 } heard;
+
+/* The verifier's log is long, and its end tells. */
+static const char *
+text_tail(const char *text, int lines)
+{
+	const char *at = text + strlen(text);
+
+	for (; at > text; at--)
+		if (at[-1] == '\n' && at[0] != '\0' && --lines == 0)
+			break;
+	return at;
+}
 
 /* libbpf prints the kernel's extended acknowledgement and gives no other way
  * to it. */
@@ -28,19 +42,21 @@ static int
 libbpf_line(enum libbpf_print_level level, const char *fmt, va_list ap)
 {
 	static const char ack[] = "Kernel error message: ";
-	char line[4096];
+	char *text;
 	const char *at;
 
 	if (level != LIBBPF_WARN)
 		return 0;
-	vsnprintf(line, sizeof(line), fmt, ap);
-	line[strcspn(line, "\n")] = '\0';
-	at = strstr(line, ack);
-	if (at != NULL)
-		snprintf(heard.ack, sizeof(heard.ack), "%s",
-		    at + strlen(ack));
-	else if (!heard.quiet)
-		warnx("%s", line);
+	if (vasprintf(&text, fmt, ap) < 0)
+		err(EXIT_FAILED, "memory");
+	at = strstr(text, ack);
+	if (at != NULL) {
+		snprintf(heard.ack, sizeof(heard.ack), "%s", at + strlen(ack));
+		heard.ack[strcspn(heard.ack, "\n")] = '\0';
+	} else if (!heard.quiet) {
+		fputs(text_tail(text, LOG_LINES), stderr);
+	}
+	free(text);
 	return 0;
 }
 
