@@ -20,6 +20,8 @@
  *             written and read by xlbd alone
  *   grace     ARRAY_OF_MAPS[1]: an update of it returns after a grace period
  *             (the call ends in synchronize_rcu), nothing else uses it
+ *   saved     HASH[XLB_SAVED], ifindex -> struct xlb_saved: what xlbd changed on
+ *             an interface, to be put back; key 0 is about the program
  * The program is pinned as `program`, its links as links/IFINDEX.
  */
 #ifndef XLB_ABI_H
@@ -36,6 +38,7 @@
 #define XLB_NEXTHOPS	16384	/* next hop numbers 1..16383; 0: unresolved */
 #define XLB_PORTS	256	/* egress interfaces */
 #define XLB_HEALTH	65536
+#define XLB_SAVED	256
 #define XLB_POOL_NAME	64	/* with the end */
 
 /*
@@ -236,6 +239,13 @@ struct xlb_health {
 	__s64 since;		/* CLOCK_REALTIME, ns */
 };
 
+/* 0 or 1 each. */
+struct xlb_saved {
+	__u32 gro, lro;		/* of an interface, before it was generic */
+	__u32 frags;		/* the pinned program was loaded with xdp.frags */
+	__u32 pad;
+};
+
 _Static_assert(sizeof(struct xlb_vip) == 32, "xlb_vip");
 _Static_assert(sizeof(struct xlb_service) == 16, "xlb_service");
 _Static_assert(sizeof(struct xlb_tables) == 3153920, "xlb_tables");
@@ -246,5 +256,6 @@ _Static_assert(sizeof(struct xlb_settings) == 80, "xlb_settings");
 _Static_assert(sizeof(struct xlb_service_stats) == 64, "xlb_service_stats");
 _Static_assert(sizeof(struct xlb_health_key) == 104, "xlb_health_key");
 _Static_assert(sizeof(struct xlb_health) == 16, "xlb_health");
+_Static_assert(sizeof(struct xlb_saved) == 16, "xlb_saved");
 
 #endif

@@ -3,7 +3,7 @@ noinst_LIBRARIES += libxlbio.a
 libxlbio_a_CPPFLAGS = $(AM_CPPFLAGS) $(SYSTEMD_CFLAGS) $(MNL_CFLAGS) \
 	$(JANSSON_CFLAGS) $(LIBBPF_CFLAGS)
 # Headers whose source is not there yet.
-EXTRA_DIST += src/io/maps.h src/io/prog.h
+EXTRA_DIST += src/io/prog.h
 libxlbio_a_SOURCES =
 libxlbio_a_SOURCES += src/io/log.c src/io/log.h
 libxlbio_a_SOURCES += src/io/file.c src/io/file.h
@@ -22,6 +22,9 @@ libxlbio_a_SOURCES += src/io/bird_include.c src/io/bird_include.h
 libxlbio_a_SOURCES += src/io/bird_view.c src/io/bird_view.h
 libxlbio_a_SOURCES += src/io/tun.c src/io/tun.h
 libxlbio_a_SOURCES += src/io/notify.c src/io/notify.h
+libxlbio_a_SOURCES += src/io/maps_bpf.c src/io/maps.h src/io/maps_int.h
+libxlbio_a_SOURCES += src/io/maps_do.c src/io/maps_ring.c src/io/maps_table.c
+libxlbio_a_SOURCES += src/io/maps_stats.c
 # What a program that links libxlbio.a needs besides.
 XLBIO_LIBS = libxlbio.a libxlbcore.a $(LIBBPF_LIBS) $(MNL_LIBS) \
 	$(SYSTEMD_LIBS) $(JANSSON_LIBS) $(YAML_LIBS)

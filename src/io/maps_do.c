@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Operations on the kernel's maps: idempotent, each row published last. */
+#include "io/maps_int.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/log.h"
+
+int
+maps_grace(struct maps *m)
+{
+	uint32_t zero = 0;
+
+	/* the update of a map of maps ends in synchronize_rcu */
+	if (bpf_map_update_elem(m->fd[MAP_GRACE], &zero, &m->grace_fd,
+	    BPF_ANY) < 0)
+		return -errno;
+	m->unsettled = false;
+	table_graced(m);
+	return 0;
+}
+
+/* Before a row is emptied, packets that were led to it have gone. The plan has
+ * taken its name off everything; one grace period covers all of a plan. */
+static int
+settle(struct maps *m)
+{
+	return m->unsettled ? maps_grace(m) : 0;
+}
+
+static int
+counters_zero(struct maps *m, enum map_id id, uint32_t number, size_t size)
+{
+	void *zero = calloc((size_t)m->ncpu, size);
+	int rc = 0;
+
+	if (zero == NULL)
+		fatal("maps");
+	if (bpf_map_update_elem(m->fd[id], &number, zero, BPF_ANY) < 0)
+		rc = -errno;
+	free(zero);
+	return rc;
+}
+
+/* Only words that differ are written: what stays the same never wavers. */
+static int
+settings_put(struct maps *m, const struct xlb_settings *s)
+{
+	uint64_t *to = (uint64_t *)m->settings, from[sizeof(*s) / 8];
+	size_t i;
+
+	_Static_assert(sizeof(*s) % 8 == 0, "whole words");
+	memcpy(from, s, sizeof(*s));
+	for (i = 0; i < sizeof(from) / sizeof(from[0]); i++)
+		if (to[i] != from[i])
+			__atomic_store_n(&to[i], from[i], __ATOMIC_RELEASE);
+	return 0;
+}
+
+static int
+port_put(struct maps *m, uint32_t ifindex)
+{
+	if (bpf_map_update_elem(m->fd[MAP_TX_PORTS], &ifindex, &ifindex,
+	    BPF_ANY) < 0)
+		return -errno;
+	return 0;
+}
+
+static int
+port_del(struct maps *m, uint32_t ifindex)
+{
+	int rc = settle(m);
+
+	if (rc < 0)
+		return rc;
+	if (bpf_map_delete_elem(m->fd[MAP_TX_PORTS], &ifindex) < 0 &&
+	    errno != ENOENT)
+		return -errno;
+	return 0;
+}
+
+static struct xlb_nexthop
+nexthop_row(const struct state_nexthop *nh)
+{
+	struct xlb_nexthop row;
+	uint8_t mac_vlan[8];
+
+	memset(&row, 0, sizeof(row));
+	memcpy(mac_vlan, nh->mac, 6);
+	mac_vlan[6] = (uint8_t)(nh->vlan >> 8);
+	mac_vlan[7] = (uint8_t)nh->vlan;
+	memcpy(&row.mac_vlan, mac_vlan, sizeof(row.mac_vlan));
+	memcpy(row.src_mac, nh->src_mac, sizeof(row.src_mac));
+	row.mtu = nh->mtu;
+	row.ifindex = nh->ifindex;
+	row.flags = XLB_NEXTHOP_VALID;
+	memcpy(row.src, nh->src.b, sizeof(row.src));
+	memcpy(row.gateway, nh->gateway.b, sizeof(row.gateway));
+	return row;
+}
+
+static int
+nexthop_put(struct maps *m, uint32_t number, const struct state_nexthop *nh)
+{
+	struct xlb_nexthop row = nexthop_row(nh), same, *to;
+	uint64_t mac_vlan = row.mac_vlan;
+
+	if (number == 0 || number >= XLB_NEXTHOPS)
+		return -EINVAL;
+	to = &m->nexthop[number];
+	same = *to;
+	same.mac_vlan = mac_vlan;
+	if (memcmp(&same, &row, sizeof(row)) != 0) {
+		/* unresolved while it is written, free if that is cut short */
+		__atomic_store_n(&to->mac_vlan, 0, __ATOMIC_SEQ_CST);
+		__atomic_store_n(&to->flags, 0, __ATOMIC_SEQ_CST);
+		row.mac_vlan = 0;
+		row.flags = 0;
+		*to = row;
+		__atomic_store_n(&to->flags, XLB_NEXTHOP_VALID,
+		    __ATOMIC_RELEASE);
+	}
+	__atomic_store_n(&to->mac_vlan, mac_vlan, __ATOMIC_RELEASE);
+	return 0;
+}
+
+static int
+nexthop_del(struct maps *m, uint32_t number)
+{
+	static const struct xlb_nexthop none;
+	int rc;
+
+	if (number == 0 || number >= XLB_NEXTHOPS)
+		return -EINVAL;
+	rc = settle(m);
+	if (rc < 0)
+		return rc;
+	__atomic_store_n(&m->nexthop[number].flags, 0, __ATOMIC_SEQ_CST);
+	m->nexthop[number] = none;
+	return 0;
+}
+
+/* In words: a row cut short has an address that nobody wants. */
+static void
+backend_addr_put(struct xlb_backend *to, const struct addr *addr)
+{
+	uint32_t word[4], i;
+
+	memcpy(word, addr->b, sizeof(word));
+	for (i = 0; i < 4; i++)
+		__atomic_store_n((uint32_t *)to->addr + i, word[i],
+		    __ATOMIC_RELEASE);
+}
+
+static int
+backend_put(struct maps *m, uint32_t number, const struct state_backend *b)
+{
+	struct xlb_backend *to;
+	int rc;
+
+	if (number == 0 || number >= XLB_BACKENDS)
+		return -EINVAL;
+	to = &m->backend[number];
+	if (memcmp(to->addr, b->addr.b, sizeof(to->addr)) != 0) {
+		rc = counters_zero(m, MAP_BACKEND_STATS, number,
+		    sizeof(struct xlb_backend_stats));
+		if (rc < 0)
+			return rc;
+		backend_addr_put(to, &b->addr);
+	}
+	if (to->nexthop != b->nexthop)
+		m->unsettled = true;
+	__atomic_store_n(&to->nexthop, b->nexthop, __ATOMIC_RELEASE);
+	return 0;
+}
+
+static int
+backend_del(struct maps *m, uint32_t number)
+{
+	struct xlb_backend *to;
+	int rc;
+
+	if (number == 0 || number >= XLB_BACKENDS)
+		return -EINVAL;
+	rc = settle(m);
+	if (rc < 0)
+		return rc;
+	to = &m->backend[number];
+	__atomic_store_n(&to->nexthop, 0, __ATOMIC_RELEASE);
+	memset(to, 0, sizeof(*to));
+	return 0;
+}
+
+static uint64_t
+service_key(const struct state_service *s)
+{
+	return XLB_SERVICE_KEY(s->vip_id, s->proto, s->port);
+}
+
+static int
+service_put(struct maps *m, const struct state_service *s)
+{
+	const struct xlb_service *old;
+	int rc;
+
+	if (s->number >= XLB_SERVICES || s->ring >= XLB_RINGS)
+		return -EINVAL;
+	old = table_service_find(m, service_key(s));
+	if (old == NULL || XLB_WORD_NUMBER(old->word) != s->number) {
+		rc = counters_zero(m, MAP_SERVICE_STATS, s->number,
+		    sizeof(struct xlb_service_stats));
+		if (rc < 0)
+			return rc;
+	}
+	return table_service_put(m, service_key(s),
+	    XLB_SERVICE_WORD(s->number, s->ring, s->ring, s->flags));
+}
+
+int
+maps_do(struct maps *m, const struct op *op)
+{
+	switch (op->kind) {
+	case OP_SETTINGS_PUT:
+		return settings_put(m, op->row);
+	case OP_RING_SLOTS:
+		return ring_slots(m, op->row);
+	case OP_PORT_PUT:
+		return port_put(m, op->id);
+	case OP_NEXTHOP_PUT:
+		return nexthop_put(m, op->id, op->row);
+	case OP_BACKEND_PUT:
+		return backend_put(m, op->id, op->row);
+	case OP_RING_NEW:
+		return ring_new(m, op->row);
+	case OP_VIP_PUT:
+		return table_vip_put(m, op->row);
+	case OP_SERVICE_PUT:
+		return service_put(m, op->row);
+	case OP_SERVICE_DEL:
+		return table_service_del(m, service_key(op->row));
+	case OP_VIP_DEL:
+		return table_vip_del(m, op->row);
+	case OP_RING_DEL:
+		return ring_del(m, op->id);
+	case OP_BACKEND_DEL:
+		return backend_del(m, op->id);
+	case OP_NEXTHOP_DEL:
+		return nexthop_del(m, op->id);
+	case OP_PORT_DEL:
+		return port_del(m, op->id);
+	case OP_GRACE:
+		return maps_grace(m);
+	case OP_KINDS:
+		break;
+	}
+	return -EINVAL;
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The kernel's maps as io/prog hands them over: opened or made, pinned, and
+ * checked to be what xlb_abi.h says.
+ */
+#ifndef XLB_MAPS_INT_H
+#define XLB_MAPS_INT_H
+
+#include "io/maps.h"
+
+/* In the order they are pinned: where `settings` is missing, nothing that
+ * depends on ring_size, seed or hash_key is pinned either. */
+enum map_id {
+	MAP_SETTINGS, MAP_VIPS, MAP_RING_TABLE, MAP_BACKENDS, MAP_NEXTHOPS,
+	MAP_TX_PORTS, MAP_REASONS, MAP_SERVICE_STATS, MAP_BACKEND_STATS,
+	MAP_HEALTH, MAP_GRACE, MAP_SAVED, MAP_IDS
+};
+extern const char *const map_name[MAP_IDS];	/* names of the pins */
+
+#define MAPS_PATH_MAX 4096
+
+struct maps_ring {
+	int fd;			/* -1: no such ring */
+	struct xlb_ring *map;
+};
+
+enum maps_table { TABLE_VIP, TABLE_SERVICE, TABLES };
+
+struct maps {
+	const char *dir;	/* of the pins; not ours */
+	uint32_t ring_size;
+	int ncpu;
+	int fd[MAP_IDS];
+	int grace_fd;		/* an inner map for `grace` */
+	struct xlb_tables *tables;
+	struct xlb_backend *backend;
+	struct xlb_nexthop *nexthop;
+	struct xlb_settings *settings;
+	struct maps_ring ring[XLB_RINGS];
+	/* rings taken out; mapped until no `found` points into them */
+	struct xlb_ring **dead;
+	size_t ndead;
+	/* rows deleted since the last grace period: not to be used again */
+	uint8_t fresh[TABLES][XLB_TABLE_ROWS];
+	bool unsettled;		/* a packet may hold what is no longer named */
+};
+
+/* Maps what `fd` (stays the caller's) holds, adopts the rings in DIR/rings and
+ * completes what a crash left half done. 0, or -errno after logging why. */
+int maps_open(const char *dir, const int fd[MAP_IDS], uint32_t ring_size,
+    struct maps **out);
+void maps_close(struct maps *m);	/* NULL is allowed */
+
+/* Memory of one value, whole pages. */
+void *maps_map(int fd, size_t size);
+void maps_unmap(void *p, size_t size);
+size_t maps_ring_bytes(uint32_t ring_size);
+
+/* maps_ring.c */
+int ring_adopt(struct maps *m);
+int ring_new(struct maps *m, const struct op_ring *r);
+int ring_slots(struct maps *m, const struct op_ring *r);
+int ring_del(struct maps *m, uint32_t number);
+void ring_bury(struct maps *m);		/* unmaps the dead */
+/* -EEXIST after logging: a pinned ring of another size. */
+int ring_check(const char *dir, uint32_t ring_size);
+
+/* maps_table.c */
+int table_vip_put(struct maps *m, const struct state_vip *v);
+int table_vip_del(struct maps *m, const struct state_vip *v);
+/* The row of a service; NULL: there is none. */
+struct xlb_service *table_service_find(struct maps *m, uint64_t key);
+int table_service_put(struct maps *m, uint64_t key, uint64_t word);
+int table_service_del(struct maps *m, uint64_t key);
+void table_filter_check(struct maps *m);
+bool table_any_gone(const struct maps *m);
+void table_graced(struct maps *m);	/* a grace period has passed */
+
+/* maps_do.c */
+int maps_grace(struct maps *m);
+
+#endif

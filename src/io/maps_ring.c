@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Rings: each a map of its own, pinned in rings/NUMBER and named by ring_table.
+ * The pin is the truth: it comes before the table's entry, and goes after it.
+ */
+#include "io/maps_int.h"
+
+#include <bpf/bpf.h>
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "io/log.h"
+
+size_t
+maps_ring_bytes(uint32_t ring_size)
+{
+	return sizeof(struct xlb_ring) + 2 * (size_t)ring_size *
+	    sizeof(uint32_t);
+}
+
+static const char *
+ring_path(char buf[MAPS_PATH_MAX], const char *dir, uint32_t number,
+    const char *suffix)
+{
+	snprintf(buf, MAPS_PATH_MAX, "%s/rings/%u%s", dir, number, suffix);
+	return buf;
+}
+
+/* The name of a pin as a number below `end`; -1: it is none of ours. */
+static long
+pin_number(const char *name, unsigned long end)
+{
+	char *stop;
+	unsigned long n;
+
+	n = strtoul(name, &stop, 10);
+	if (*name < '0' || *name > '9' || *stop != '\0' || n >= end)
+		return -1;
+	return (long)n;
+}
+
+static int
+ring_fd_check(int fd, uint32_t number, uint32_t ring_size, uint32_t *id)
+{
+	struct bpf_map_info info;
+	uint32_t len = sizeof(info);
+
+	memset(&info, 0, sizeof(info));
+	if (bpf_obj_get_info_by_fd(fd, &info, &len) < 0)
+		return -errno;
+	if (info.value_size != maps_ring_bytes(ring_size)) {
+		log_warnx("maps: ring %u holds %u bytes, maglev.table_size %u "
+		    "needs %zu: drain the node, then xlb restart --flush",
+		    number, info.value_size, ring_size,
+		    maps_ring_bytes(ring_size));
+		return -EEXIST;
+	}
+	*id = info.id;
+	return 0;
+}
+
+/* Calls `fn` for each pinned ring until it fails. */
+static int
+ring_each(const char *dir, int (*fn)(void *arg, uint32_t number, int fd),
+    void *arg)
+{
+	char path[MAPS_PATH_MAX];
+	struct dirent *e;
+	int fd, rc = 0;
+	long n;
+	DIR *d;
+
+	snprintf(path, sizeof(path), "%s/rings", dir);
+	d = opendir(path);
+	if (d == NULL)
+		return errno == ENOENT ? 0 : -errno;
+	while (rc == 0 && (e = readdir(d)) != NULL) {
+		n = pin_number(e->d_name, XLB_RINGS);
+		if (n < 0)
+			continue;
+		fd = bpf_obj_get(ring_path(path, dir, (uint32_t)n, ""));
+		if (fd < 0) {
+			rc = -errno;
+			log_warn("maps: %s", path);
+			break;
+		}
+		rc = fn(arg, (uint32_t)n, fd);
+		close(fd);
+	}
+	closedir(d);
+	return rc;
+}
+
+static int
+check_one(void *arg, uint32_t number, int fd)
+{
+	uint32_t id;
+
+	return ring_fd_check(fd, number, *(uint32_t *)arg, &id);
+}
+
+int
+ring_check(const char *dir, uint32_t ring_size)
+{
+	return ring_each(dir, check_one, &ring_size);
+}
+
+static int
+table_put(struct maps *m, uint32_t number, int fd)
+{
+	/* ends in synchronize_rcu: nobody reads the ring before this one */
+	if (bpf_map_update_elem(m->fd[MAP_RING_TABLE], &number, &fd,
+	    BPF_ANY) < 0)
+		return -errno;
+	return 0;
+}
+
+/* A pin that the table does not name was being made, or being removed; either
+ * way it is whole. */
+static int
+adopt_one(void *arg, uint32_t number, int fd)
+{
+	struct maps *m = arg;
+	struct maps_ring *r = &m->ring[number];
+	uint32_t id, seen;
+	int rc;
+
+	rc = ring_fd_check(fd, number, m->ring_size, &id);
+	if (rc < 0)
+		return rc;
+	if (bpf_map_lookup_elem(m->fd[MAP_RING_TABLE], &number, &seen) < 0 ||
+	    seen != id) {
+		log_debug("maps: ring %u was left half done", number);
+		rc = table_put(m, number, fd);
+		if (rc < 0)
+			return rc;
+	}
+	r->fd = dup(fd);
+	r->map = maps_map(fd, maps_ring_bytes(m->ring_size));
+	return r->fd < 0 || r->map == NULL ? -errno : 0;
+}
+
+static bool
+ring_named(const struct maps *m, uint32_t number)
+{
+	const struct xlb_service *s;
+	uint32_t i;
+
+	for (i = 0; i < XLB_TABLE_ROWS; i++) {
+		s = &m->tables->service[i];
+		if (s->key & XLB_SERVICE_VALID &&
+		    XLB_WORD_RING(s->word) == number)
+			return true;
+	}
+	return false;
+}
+
+/* In the table without a pin: somebody removed it. It cannot be read, so it
+ * goes, but not before services have moved to another. */
+static void
+ring_orphans(struct maps *m)
+{
+	uint32_t n, id;
+
+	for (n = 0; n < XLB_RINGS; n++) {
+		if (m->ring[n].fd >= 0 || bpf_map_lookup_elem(
+		    m->fd[MAP_RING_TABLE], &n, &id) < 0)
+			continue;
+		log_warnx("maps: ring %u has lost its pin", n);
+		if (!ring_named(m, n))
+			bpf_map_delete_elem(m->fd[MAP_RING_TABLE], &n);
+	}
+}
+
+int
+ring_adopt(struct maps *m)
+{
+	int rc = ring_each(m->dir, adopt_one, m);
+
+	if (rc == 0)
+		ring_orphans(m);
+	return rc;
+}
+
+/* 32-bit stores alone: a packet may be reading this half, and must find either
+ * word whole. */
+static void
+half_write(const struct maps *m, struct xlb_ring *ring, uint32_t half,
+    const uint32_t *slot)
+{
+	uint32_t *to = ring->slot + (size_t)half * m->ring_size, i;
+
+	for (i = 0; i < m->ring_size; i++)
+		__atomic_store_n(&to[i], slot[i], __ATOMIC_RELAXED);
+}
+
+/* Pinned under a name of its own first, then moved to its place. */
+static int
+ring_pin(const struct maps *m, uint32_t number, int fd)
+{
+	char tmp[MAPS_PATH_MAX], path[MAPS_PATH_MAX];
+
+	ring_path(tmp, m->dir, number, "-new");
+	unlink(tmp);
+	if (bpf_obj_pin(fd, tmp) < 0)
+		return -errno;
+	if (rename(tmp, ring_path(path, m->dir, number, "")) < 0)
+		return -errno;
+	return 0;
+}
+
+static void
+ring_let_go(struct maps *m, struct maps_ring *r)
+{
+	if (r->fd < 0)
+		return;
+	close(r->fd);
+	m->dead = realloc(m->dead, (m->ndead + 1) * sizeof(m->dead[0]));
+	if (m->dead == NULL)
+		fatal("maps");
+	m->dead[m->ndead++] = r->map;
+	r->fd = -1;
+	r->map = NULL;
+}
+
+void
+ring_bury(struct maps *m)
+{
+	while (m->ndead > 0)
+		maps_unmap(m->dead[--m->ndead], maps_ring_bytes(m->ring_size));
+	free(m->dead);
+	m->dead = NULL;
+}
+
+static void
+ring_fill(const struct maps *m, struct xlb_ring *ring, const struct op_ring *r)
+{
+	ring->active = 0;
+	ring->size = m->ring_size;
+	snprintf(ring->pool, sizeof(ring->pool), "%s", r->pool);
+	half_write(m, ring, 0, r->slot);
+	half_write(m, ring, 1, r->slot);
+}
+
+int
+ring_new(struct maps *m, const struct op_ring *r)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
+	size_t size = maps_ring_bytes(m->ring_size);
+	struct maps_ring ring = { .fd = -1 };
+	int rc;
+
+	if (r->number >= XLB_RINGS || r->size != m->ring_size)
+		return -EINVAL;
+	if (m->ring[r->number].fd >= 0 &&
+	    strcmp(m->ring[r->number].map->pool, r->pool) == 0)
+		return ring_slots(m, r);
+	ring.fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "xlb_ring",
+	    sizeof(uint32_t), (uint32_t)size, 1, &opts);
+	if (ring.fd < 0)
+		return -errno;
+	ring.map = maps_map(ring.fd, size);
+	if (ring.map == NULL) {
+		rc = -errno;
+		goto out;
+	}
+	ring_fill(m, ring.map, r);
+	rc = ring_pin(m, r->number, ring.fd);
+	if (rc == 0)
+		rc = table_put(m, r->number, ring.fd);
+	if (rc < 0)
+		goto out;
+	ring_let_go(m, &m->ring[r->number]);
+	m->ring[r->number] = ring;
+	return 0;
+out:
+	if (ring.map != NULL)
+		maps_unmap(ring.map, size);
+	close(ring.fd);
+	return rc;
+}
+
+int
+ring_slots(struct maps *m, const struct op_ring *r)
+{
+	struct xlb_ring *ring;
+	uint32_t next;
+
+	if (r->number >= XLB_RINGS || m->ring[r->number].fd < 0)
+		return -ENOENT;
+	if (r->size != m->ring_size)
+		return -EINVAL;
+	ring = m->ring[r->number].map;
+	next = ring->active & 1 ? 0 : 1;
+	half_write(m, ring, next, r->slot);
+	__atomic_store_n(&ring->active, next, __ATOMIC_RELEASE);
+	m->unsettled = true;
+	return 0;
+}
+
+int
+ring_del(struct maps *m, uint32_t number)
+{
+	char path[MAPS_PATH_MAX];
+
+	if (number >= XLB_RINGS)
+		return -EINVAL;
+	if (bpf_map_delete_elem(m->fd[MAP_RING_TABLE], &number) < 0 &&
+	    errno != ENOENT)
+		return -errno;
+	if (unlink(ring_path(path, m->dir, number, "")) < 0 && errno != ENOENT)
+		return -errno;
+	ring_let_go(m, &m->ring[number]);
+	return 0;
+}

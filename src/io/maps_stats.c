@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Counters summed over the CPUs, and the health verdicts that outlive xlbd. */
+#include "io/maps_int.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/arena.h"
+#include "io/log.h"
+
+/* All values of these maps are words to be added up. */
+static int
+stats_sum(struct maps *m, enum map_id id, uint32_t number, uint64_t *sum,
+    size_t words)
+{
+	uint64_t *value = calloc((size_t)m->ncpu * words, sizeof(*value));
+	size_t cpu, i;
+	int rc = 0;
+
+	if (value == NULL)
+		fatal("maps");
+	memset(sum, 0, words * sizeof(*sum));
+	if (bpf_map_lookup_elem(m->fd[id], &number, value) < 0)
+		rc = -errno;
+	else
+		for (cpu = 0; cpu < (size_t)m->ncpu; cpu++)
+			for (i = 0; i < words; i++)
+				sum[i] += value[cpu * words + i];
+	free(value);
+	return rc;
+}
+
+int
+maps_reasons(struct maps *m, struct xlb_reasons *out)
+{
+	return stats_sum(m, MAP_REASONS, 0, (uint64_t *)out,
+	    sizeof(*out) / sizeof(uint64_t));
+}
+
+int
+maps_service_stats(struct maps *m, uint32_t number,
+    struct xlb_service_stats *out)
+{
+	return stats_sum(m, MAP_SERVICE_STATS, number, (uint64_t *)out,
+	    sizeof(*out) / sizeof(uint64_t));
+}
+
+int
+maps_backend_stats(struct maps *m, uint32_t number,
+    struct xlb_backend_stats *out)
+{
+	return stats_sum(m, MAP_BACKEND_STATS, number, (uint64_t *)out,
+	    sizeof(*out) / sizeof(uint64_t));
+}
+
+static int
+health_order(const void *a, const void *b)
+{
+	const struct health_row *x = a, *y = b;
+	int c = addr_cmp(&x->addr, &y->addr);
+
+	if (c != 0)
+		return c;
+	if (x->port != y->port)
+		return x->port < y->port ? -1 : 1;
+	return strcmp(x->check, y->check);
+}
+
+static struct xlb_health_key
+health_key(const struct health_row *row)
+{
+	struct xlb_health_key key;
+	size_t len = strnlen(row->check, sizeof(key.check) - 1);
+
+	memset(&key, 0, sizeof(key));
+	memcpy(key.addr, row->addr.b, sizeof(key.addr));
+	key.port = row->port;
+	memcpy(key.check, row->check, len);
+	return key;
+}
+
+/* What an other version wrote and this one cannot read is as if unknown. */
+static bool
+health_known(const struct xlb_health *h)
+{
+	return h->state <= HEALTH_DOWN && h->why < PROBE_RESULTS;
+}
+
+int
+maps_health_read(struct maps *m, struct arena *a, struct health_table *t)
+{
+	static const struct addr direct;
+	int fd = m->fd[MAP_HEALTH];
+	struct xlb_health_key key, next;
+	struct health_row *row;
+	struct xlb_health h;
+	void *from = NULL;
+
+	memset(t, 0, sizeof(*t));
+	while (bpf_map_get_next_key(fd, from, &next) == 0) {
+		key = next;
+		from = &key;
+		if (bpf_map_lookup_elem(fd, &key, &h) < 0 ||
+		    memcmp(key.vip, direct.b, sizeof(key.vip)) != 0 ||
+		    !health_known(&h))
+			continue;
+		row = arena_grow(a, &t->row, t->n++, sizeof(*row));
+		memcpy(row->addr.b, key.addr, sizeof(row->addr.b));
+		row->port = key.port;
+		row->check = arena_printf(a, "%.*s",
+		    (int)sizeof(key.check) - 1, key.check);
+		row->fsm.state = (enum health_state)h.state;
+		row->fsm.why = row->fsm.last = (enum probe_result)h.why;
+		row->since = h.since;
+	}
+	if (errno != ENOENT)
+		return -errno;
+	if (t->n > 0)
+		qsort(t->row, t->n, sizeof(*t->row), health_order);
+	return 0;
+}
+
+int
+maps_health_put(struct maps *m, const struct health_row *row)
+{
+	struct xlb_health_key key = health_key(row);
+	struct xlb_health h = { .state = row->fsm.state, .why = row->fsm.why,
+	    .since = row->since };
+
+	if (bpf_map_update_elem(m->fd[MAP_HEALTH], &key, &h, BPF_ANY) < 0)
+		return -errno;
+	return 0;
+}
+
+int
+maps_health_del(struct maps *m, const struct health_row *row)
+{
+	struct xlb_health_key key = health_key(row);
+
+	if (bpf_map_delete_elem(m->fd[MAP_HEALTH], &key) < 0 &&
+	    errno != ENOENT)
+		return -errno;
+	return 0;
+}
