@@ -2,8 +2,6 @@
 noinst_LIBRARIES += libxlbio.a
 libxlbio_a_CPPFLAGS = $(AM_CPPFLAGS) $(SYSTEMD_CFLAGS) $(MNL_CFLAGS) \
 	$(JANSSON_CFLAGS) $(LIBBPF_CFLAGS)
-# Headers whose source is not there yet.
-EXTRA_DIST += src/io/prog.h
 libxlbio_a_SOURCES =
 libxlbio_a_SOURCES += src/io/log.c src/io/log.h
 libxlbio_a_SOURCES += src/io/file.c src/io/file.h
@@ -25,6 +23,10 @@ libxlbio_a_SOURCES += src/io/notify.c src/io/notify.h
 libxlbio_a_SOURCES += src/io/maps_bpf.c src/io/maps.h src/io/maps_int.h
 libxlbio_a_SOURCES += src/io/maps_do.c src/io/maps_ring.c src/io/maps_table.c
 libxlbio_a_SOURCES += src/io/maps_stats.c
+libxlbio_a_SOURCES += src/io/prog.c src/io/prog.h src/io/prog_int.h
+libxlbio_a_SOURCES += src/io/prog_pin.c src/io/prog_attach.c src/io/prog_why.c
+libxlbio_a_SOURCES += src/io/prog_offload.c
+nodist_libxlbio_a_SOURCES = bpf/xlb.skel.h
 # What a program that links libxlbio.a needs besides.
 XLBIO_LIBS = libxlbio.a libxlbcore.a $(LIBBPF_LIBS) $(MNL_LIBS) \
 	$(SYSTEMD_LIBS) $(JANSSON_LIBS) $(YAML_LIBS)

@@ -42,10 +42,8 @@ def network():
 @pytest.fixture(scope="session")
 def whole(network):
     for name in ("xlbd", "xlb"):
-        try:
-            network.program(name)
-        except lab.FabricError as e:
-            pytest.skip(str(e))
+        if not (network.build / "src" / name).exists():
+            pytest.skip(f"src/{name} is not built yet")
     network.up_nodes()
     return network
 

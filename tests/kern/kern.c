@@ -15,6 +15,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "io/log.h"
+
+static char log_text[1 << 16];
+
 void
 kern_enter(void)
 {
@@ -127,4 +131,42 @@ now_ms(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return (double)ts.tv_sec * 1e3 + (double)ts.tv_nsec / 1e6;
+}
+
+void
+kern_bpffs(void)
+{
+	if (mount("bpf", "/sys/fs/bpf", "bpf", 0, NULL) < 0) {
+		printf("1..0 # SKIP no bpffs: %s\n", strerror(errno));
+		exit(0);
+	}
+}
+
+static void
+log_take(int level, const char *line, void *arg)
+{
+	size_t n = strlen(log_text);
+
+	(void)level;
+	(void)arg;
+	snprintf(log_text + n, sizeof(log_text) - n, "%s\n", line);
+}
+
+void
+kern_log_clear(void)
+{
+	log_text[0] = '\0';
+	log_capture(log_take, NULL);
+}
+
+bool
+kern_log_has(const char *text)
+{
+	return strstr(log_text, text) != NULL;
+}
+
+const char *
+kern_log(void)
+{
+	return log_text;
 }

@@ -26,4 +26,13 @@ int run_try(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 double now_ms(void);
 
+/* A BPF file system of our own on /sys/fs/bpf. */
+void kern_bpffs(void);
+#define KERN_DIR "/sys/fs/bpf/xlb"
+
+/* Log lines since the last call of kern_log_clear(); they are not printed. */
+void kern_log_clear(void);
+bool kern_log_has(const char *text);
+const char *kern_log(void);
+
 #endif

@@ -19,3 +19,13 @@ KERN_TESTS += tests/kern/test_vlan
 tests_kern_test_vlan_SOURCES = tests/kern/test_vlan.c $(NET_SOURCES)
 tests_kern_test_vlan_CPPFLAGS = $(KERN_CPPFLAGS)
 tests_kern_test_vlan_LDADD = $(KERN_LIBS)
+
+KERN_TESTS += tests/kern/test_prog
+tests_kern_test_prog_SOURCES = tests/kern/test_prog.c $(KERN_SOURCES)
+tests_kern_test_prog_CPPFLAGS = $(KERN_CPPFLAGS)
+tests_kern_test_prog_LDADD = $(KERN_LIBS)
+
+KERN_TESTS += tests/kern/test_maps
+tests_kern_test_maps_SOURCES = tests/kern/test_maps.c $(KERN_SOURCES)
+tests_kern_test_maps_CPPFLAGS = $(KERN_CPPFLAGS)
+tests_kern_test_maps_LDADD = $(KERN_LIBS)
