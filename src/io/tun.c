@@ -100,7 +100,7 @@ make(void)
 int
 tun_open(int stored)
 {
-	int flags;
+	int flags, fd;
 
 	if (stored >= 0 && is_ours(stored)) {
 		flags = flags_of(false);
@@ -109,9 +109,11 @@ tun_open(int stored)
 			    "nothing: `ip link set " TUN_NAME " up` ends that");
 		return stored;
 	}
+	/* closed after the other is made: the caller compares the numbers */
+	fd = make();
 	if (stored >= 0) {
 		log_info(TUN_NAME ": the stored descriptor is of no use");
 		close(stored);
 	}
-	return make();
+	return fd;
 }

@@ -14,7 +14,8 @@
  * Takes over `stored` (a descriptor that the service manager kept; -1: none) if
  * it still is xlb0 of this network namespace, and leaves it up or down: down is
  * the operator's emergency stop. Else closes it, makes the device anew and sets
- * it up. The descriptor, or -errno (logged).
+ * it up: then the descriptor is another one than `stored`, and wants to be
+ * stored. -errno (logged).
  */
 int tun_open(int stored);
 
