@@ -69,6 +69,18 @@ bird_write(struct bird *b)
 	return rc;
 }
 
+/* Normally tmpfiles.d did; whatever our umask, BIRD has to get in. */
+static void
+directory_make(const char *path)
+{
+	int rc = mkdir(path, 0755);
+
+	if (rc < 0 && errno == EEXIST)
+		return;
+	if (rc < 0 || chmod(path, 0755) < 0)
+		log_warn("%s", path);
+}
+
 int
 bird_open(sd_event *ev, const char *directory, const char *socket,
     void (*changed)(void *arg), void *arg, struct bird **out)
@@ -92,8 +104,7 @@ bird_open(sd_event *ev, const char *directory, const char *socket,
 	    asprintf(&b->inc[V4].path, "%s/xlb4.conf", directory) < 0 ||
 	    asprintf(&b->inc[V6].path, "%s/xlb6.conf", directory) < 0)
 		fatal("bird");
-	if (mkdir(directory, 0755) < 0 && errno != EEXIST)
-		log_warn("%s", directory);
+	directory_make(directory);
 	b->configure = access(b->marker, F_OK) == 0;
 	rc = sd_event_add_time_relative(ev, &b->timer, CLOCK_MONOTONIC, 0,
 	    1000, talk_timer, b);
