@@ -179,7 +179,7 @@ included(struct drive *d)
 static void
 command(struct drive *d, char *line)
 {
-	char *save, *word = strtok_r(line, " ", &save);
+	char *save, *word = strtok_r(line, " ", &save), *number;
 
 	if (word == NULL)
 		return;
@@ -187,10 +187,12 @@ command(struct drive *d, char *line)
 		set(d, save, false, 1);
 	else if (strcmp(word, "gshut") == 0)
 		set(d, save, true, 1);
-	else if (strcmp(word, "many") == 0)
-		set(d, save, false, (unsigned)atoi(strtok_r(NULL, " ", &save)));
-	else if (strcmp(word, "range") == 0)
-		range(d, (uint32_t)atoi(strtok_r(NULL, " ", &save)));
+	else if (strcmp(word, "many") == 0 &&
+	    (number = strtok_r(NULL, " ", &save)) != NULL)
+		set(d, save, false, (unsigned)atoi(number));
+	else if (strcmp(word, "range") == 0 &&
+	    (number = strtok_r(NULL, " ", &save)) != NULL)
+		range(d, (uint32_t)atoi(number));
 	else if (strcmp(word, "show") == 0)
 		show(d, save);
 	else if (strcmp(word, "peers") == 0)

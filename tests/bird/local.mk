@@ -5,6 +5,12 @@ tests_bird_drive_SOURCES = tests/bird/drive.c
 tests_bird_drive_CPPFLAGS = $(libxlbio_a_CPPFLAGS)
 tests_bird_drive_LDADD = $(XLBIO_LIBS)
 
-BIRD_TESTS = tests/bird/test_fake.py
+BIRD_TESTS = tests/bird/test_fake.py tests/bird/test_real.py
+BIRD_TESTS += tests/bird/test_notify.py
 TESTS += $(BIRD_TESTS)
 EXTRA_DIST += $(BIRD_TESTS) tests/bird/rig.py
+
+check_PROGRAMS += tests/bird/notified
+tests_bird_notified_SOURCES = tests/bird/notified.c
+tests_bird_notified_CPPFLAGS = $(libxlbio_a_CPPFLAGS)
+tests_bird_notified_LDADD = $(XLBIO_LIBS)

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What the BIRD tests share: the driven client, and TAP on standard output."""
 
+import atexit
 import os
 import queue
 import re
+import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import traceback
@@ -16,6 +19,10 @@ DRIVE = os.path.join(BUILD, "tests/bird/drive")
 
 class Failed(Exception):
     pass
+
+
+class Skip(Exception):
+    """This case cannot be tried here; str() says why."""
 
 
 def check(cond, what):
@@ -64,7 +71,11 @@ class Drive:
     def ask(self, command):
         """(time, answer) of a command that has one."""
         self.say(command)
-        return self.answers.get(timeout=10)
+        try:
+            return self.answers.get(timeout=10)
+        except queue.Empty:
+            raise Failed(f"no answer to {command!r}; the end of it: " + " / "
+                         .join(x for _, x in self.lines[-3:])) from None
 
     def set(self, *addresses, how="set"):
         """(time before the call, its result, seconds it took)."""
@@ -113,6 +124,19 @@ class Drive:
               f"drive ended with {self.proc.returncode}")
 
 
+def at_end(fn):
+    """Calls fn at exit, also after a signal that asks to end."""
+    atexit.register(fn)
+    for sig in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(sig, lambda *_: sys.exit(1))
+
+
+def scratch():
+    """A directory in memory, as /run/xlb-bird is, where there is one."""
+    where = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    return tempfile.mkdtemp(prefix="xlb-bird-", dir=where)
+
+
 def skip_all(why):
     print(f"1..0 # SKIP {why}")
     sys.exit(0)
@@ -124,9 +148,13 @@ def run(tests, *args):
     print(f"1..{len(tests)}", flush=True)
     for number, test in enumerate(tests, 1):
         begin = time.monotonic()
+        note = ""
         try:
             test(*args)
             word = "ok"
+        except Skip as err:
+            word = "ok"
+            note = f" # SKIP {err}"
         except Exception as err:
             good = False
             word = "not ok"
@@ -136,5 +164,5 @@ def run(tests, *args):
                 print("# " + line)
         took = time.monotonic() - begin
         print(f"# {took:.2f} s", flush=True)
-        print(f"{word} {number} - {test.__name__}", flush=True)
+        print(f"{word} {number} - {test.__name__}{note}", flush=True)
     return good

@@ -8,11 +8,10 @@ import os
 import re
 import shutil
 import socket
-import tempfile
 import threading
 import time
 
-from rig import Drive, check, run, wait_for
+from rig import Drive, check, run, scratch, wait_for
 
 COMMANDS = re.compile(
     r"configure|configure status|show protocols all|disable \"xlb[46]\"|"
@@ -134,7 +133,7 @@ class Scene:
     """A fake, a drive, and at the end the check that commands were right."""
 
     def __init__(self, **preset):
-        self.dir = tempfile.mkdtemp(prefix="xlb-bird-")
+        self.dir = scratch()
         self.bird = FakeBird(self.dir)
         for key, value in preset.items():
             setattr(self.bird, key, value)
