@@ -188,7 +188,7 @@ addr_in(void *trie, const struct decap_addr *a)
 	return bpf_map_lookup_elem(trie, &key) != NULL;
 }
 
-/* A key has to be on the stack of the function itself before Linux 6.2. */
+/* Linux 6.1 takes no key that is on the stack of a calling function. */
 static __always_inline __u32
 addr_flags(const struct decap_addr *a)
 {

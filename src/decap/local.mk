@@ -12,3 +12,16 @@ src_xlb_decap_CPPFLAGS = $(AM_CPPFLAGS) $(LIBBPF_CFLAGS) $(JANSSON_CFLAGS)
 src_xlb_decap_SOURCES = src/decap/main.c src/decap/attach.c \
 	src/decap/status.c
 src_xlb_decap_LDADD = $(DECAP_LIBS) $(JANSSON_LIBS)
+
+dist_man_MANS += man/xlb-decap.8
+decapconfdir = $(sysconfdir)/xlb
+dist_decapconf_DATA = etc/decap.conf
+decapunitdir = $(systemdsystemunitdir)
+decapunit_DATA = etc/xlb-decap@.service
+EXTRA_DIST += etc/xlb-decap@.service.in
+CLEANFILES += etc/xlb-decap@.service
+etc/xlb-decap@.service: etc/xlb-decap@.service.in Makefile
+	$(AM_V_GEN)$(MKDIR_P) etc && \
+	$(SED) -e 's,@sbindir[@],$(sbindir),g' \
+	    -e 's,@sysconfdir[@],$(sysconfdir),g' \
+	    '$(srcdir)/etc/xlb-decap@.service.in' >'$@.tmp' && mv '$@.tmp' '$@'

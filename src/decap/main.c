@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char usage_text[] =
     "usage: xlb-decap [--bpf-dir DIR] attach IFACE --from PREFIX ... "
@@ -127,12 +128,20 @@ option_take(struct arguments *a, int option, const char *arg)
 	a->given |= GIVEN(option);
 }
 
+static void
+root_check(const char *command)
+{
+	if (geteuid() != 0)
+		errx(EXIT_FAILED, "%s: needs root", command);
+}
+
 static int
 attach_run(struct arguments *a)
 {
 	if (a->c.nfrom == 0)
 		errx(EXIT_USAGE, "attach: --from is required: the addresses "
 		    "of the balancers, nobody else's packets are unwrapped");
+	root_check("attach");
 	a->c.ifindex = if_nametoindex(a->c.name);
 	if (a->c.ifindex == 0)
 		err(EXIT_FAILED, "%s", a->c.name);
@@ -142,6 +151,7 @@ attach_run(struct arguments *a)
 static int
 detach_run(struct arguments *a)
 {
+	root_check("detach");
 	return detach(a->c.dir, a->c.name);
 }
 

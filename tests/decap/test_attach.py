@@ -322,6 +322,13 @@ def usage():
     assert not os.path.exists(BPF)
 
 
+def no_root():
+    for command in (("attach", "eth0", *FROM), ("detach", "eth0")):
+        done = subprocess.run(inside(lab.backend, "setpriv", "--reuid=65534",
+            "--clear-groups", DECAP, *command), capture_output=True, text=True)
+        assert done.returncode == 1 and "needs root" in done.stderr, done
+
+
 def no_interface():
     fails(1, "eth7: No such device", "attach", "eth7", *FROM)
     fails(1, "eth7: no such interface", "detach", "eth7")
@@ -392,7 +399,14 @@ def no_native():
     assert interfaces() == []
     code, out, err = decap("attach", "lo", *FROM, "--mode", "auto")
     assert code == 0 and "attached in generic mode" in err, err
-    assert interface()["mode"] == "generic"
+    row = interface()
+    assert row["mode"] == "generic"
+    # a change that fails leaves what was there
+    code, out, err = decap("attach", "lo", "--from", "10.8.0.0/16")
+    assert code == 1 and "goes on in generic mode as before" in err, err
+    now = interface()
+    assert now["attached"] is True and now["mode"] == "generic"
+    assert (now["program"], now["from"]) == (row["program"], row["from"])
     works("detach", "lo")
 
 
@@ -490,7 +504,7 @@ def directory_private():
         assert mode == 0o700, oct(mode)
 
 
-CASES = [usage, no_interface, refused_before, requests_native,
+CASES = [usage, no_root, no_interface, refused_before, requests_native,
     requests_generic, replace_loses_nothing, replace_takes_effect, vip_option,
     status_shows, directory_private, foreign_program, dotted_name,
     mode_changes, no_native, jumbo, interface_gone, detached_by_force,
@@ -500,7 +514,7 @@ CASES = [usage, no_interface, refused_before, requests_native,
 def main():
     if os.geteuid() != 0:
         tap.plan_skip("needs root for namespaces and BPF")
-    for command in ("ip", "nsenter", "ethtool", "bpftool"):
+    for command in ("ip", "nsenter", "ethtool", "bpftool", "setpriv"):
         if shutil.which(command) is None:
             tap.plan_skip("no " + command)
     if not os.path.exists("/dev/net/tun"):
