@@ -42,8 +42,10 @@ def network():
 @pytest.fixture(scope="session")
 def whole(network):
     for name in ("xlbd", "xlb"):
-        if not (network.build / "src" / name).exists():
-            pytest.skip(f"src/{name} is not built yet")
+        try:
+            network.program(name)
+        except lab.FabricError as e:
+            pytest.skip(str(e))
     network.up_nodes()
     return network
 

@@ -140,10 +140,10 @@ class Fabric(lab.Lab):
         self.nginx = {}
 
     def program(self, name):
-        path = self.build / "src" / name
-        if not path.exists():
-            raise FabricError(f"{path} is not built")
-        return path
+        for path in (self.build / name, self.build / "src" / name):
+            if path.is_file():
+                return path
+        raise FabricError(f"{name} is not built in {self.build}")
 
     # ---- the network ------------------------------------------------------
 
@@ -462,11 +462,15 @@ services:
     def wait_eligible(self, backends, nodes=NODES, timeout=10.0):
         """Until a node's ring has slots for these backends alone."""
         want = sorted(backends)
+
+        def check(node):
+            return all(row["eligible"] == (name in want)
+                       and (row["slots"] > 0) == (name in want)
+                       for name, row in self.pool(node).items())
+
         for node in nodes:
-            wait(f"{node} to use {want}",
-                 lambda n=node: self.eligible(n) == want and all(
-                     (s > 0) == (b in want) for b, s in self.slots(n).items()),
-                 timeout, lambda n=node: self.pool(n))
+            wait(f"{node} to use {want}", lambda n=node: check(n), timeout,
+                 lambda n=node: self.pool(n))
 
     def wait_answer(self, node, timeout=10.0):
         def check():

@@ -298,4 +298,4 @@ class Lab:
                            key=lambda p: p.stat().st_mtime):
             lines = path.read_text(errors="replace").splitlines()
             if lines:
-                yield path, lines[-25:]
+                yield path, lines[-15:]

@@ -104,8 +104,9 @@ def test_bird_restarts(fabric, sig):
         fabric.wait_paths(["lb2"])
         fabric.start_bird("lb1", fabric.node_conf("lb1"))
         fabric.wait_ready()
-        row = fabric.status("lb1")["addresses"]
-        assert all(a["in_bird"] and a["exported"] for a in row)
+        lab.wait("status to show the exported routes", lambda: all(
+            a["in_bird"] and a["exported"]
+            for a in fabric.status("lb1")["addresses"]), 3)
 
 
 def test_bird_hangs(fabric):

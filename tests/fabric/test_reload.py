@@ -40,10 +40,10 @@ def test_added_service_serves(fabric):
     for node in NODES:
         fabric.write_config(node, with_more(fabric.config(node)))
         fabric.must(node, "reload")
-    # The backends have to hold it, too.
-    try:
+    try:  # the backends have to hold it, too, and say so to xlb-decap
         for b in fabric.nginx:
             fabric.run(b, "ip", "addr", "add", "203.0.113.11/32", "dev", "lo")
+            fabric.attach_decap(b)
         lab.wait("paths to the new address", lambda: fabric.paths(
             4, "203.0.113.11") == list(NODES))
         got = fabric.http(30, 4, to="203.0.113.11")
@@ -51,6 +51,7 @@ def test_added_service_serves(fabric):
     finally:
         for b in fabric.nginx:
             fabric.run(b, "ip", "addr", "del", "203.0.113.11/32", "dev", "lo")
+            fabric.attach_decap(b)
     for node in NODES:
         fabric.write_config(node, fabric.config(node))
         fabric.must(node, "reload")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Packets from the client reach the right backend, over each node."""
 
+import errno
 import json
 import math
 
@@ -67,12 +68,13 @@ def test_vip_belongs_to_no_node(fabric):
         assert VIP[4] not in fabric.run(node, "ip", "addr").stdout
         assert fabric.bgp_up(node)
         got = fabric.http(1, 4, to=address(node, 4), timeout=2)
-        assert "refused" in got[0].error, got
+        assert f"[Errno {errno.ECONNREFUSED}]" in got[0].error
 
 
 def test_unserved_port_is_no_loop(fabric):
     """A packet for a port without a service ends at the node."""
     before = {n: frames_to(fabric, n) for n in NODES}
     fabric.run("client", fab.PYTHON, fab.HERE / "http_client.py", VIP[4], 81,
-               "--count", 3, "--timeout", 0.5)
-    assert sum(frames_to(fabric, n) - before[n] for n in NODES) < 50
+               "--count", 40, "--parallel", 40, "--timeout", 0.5)
+    # 40 packets and what BGP and BFD say; in a loop each would come 30 times.
+    assert sum(frames_to(fabric, n) - before[n] for n in NODES) < 400

@@ -330,6 +330,31 @@ what_fits_is_taken_and_one_more_is_not(void **state)
 	}
 }
 
+/* Names are found by halving: every place among 1 to 64 of them. */
+static void
+every_name_is_found(void **state)
+{
+	const struct conf *c;
+	size_t n, i;
+
+	for (n = 1; n <= 64; n++) {
+		checks_write(n);
+		fputs("pools:\n", file);
+		for (i = 0; i < n; i++)
+			fprintf(file, "  p%zu: {check: c%zu}\n", i, n - 1 - i);
+		c = load();
+		assert_non_null(c);
+		for (i = 0; i < n; i++) {
+			assert_int_equal(atoi(c->pool[i].check->name + 1),
+			    (int)n - 1 - atoi(c->pool[i].name + 1));
+			assert_ptr_equal(conf_pool_find(c, c->pool[i].name),
+			    &c->pool[i]);
+		}
+		done(state);
+		fresh(state);
+	}
+}
+
 /* 251 slots for 251 backends of one weight, and not for 252. */
 static void
 every_backend_owns_a_slot(void **state)
@@ -409,6 +434,7 @@ main(void)
 		T(values_reach_their_fields),
 		T(damaged_files_are_survived),
 		T(what_fits_is_taken_and_one_more_is_not),
+		T(every_name_is_found),
 		T(every_backend_owns_a_slot),
 		T(a_hostile_file_takes_no_time),
 		T(a_full_disk_is_an_error),

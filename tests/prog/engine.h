@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The packet program as something to be fed: in the kernel (engine_bpf.c), or
+ * compiled for this machine (engine_host.c). The Makefile picks.
+ */
+#ifndef XLB_PROG_ENGINE_H
+#define XLB_PROG_ENGINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define ENGINE_FRAME_MAX 16384
+
+/* 0; 1: not permitted here, with the reason; -1: failed, with the reason.
+ * `insns` as loaded, 0 where that means nothing. */
+int engine_open(uint32_t ring_size, bool frags, uint32_t *insns, char *why,
+    size_t len);
+
+/* Memory of an array that userland maps; NULL if there is none. */
+void *engine_map(const char *name, size_t *len);
+/* A new ring, made part of ring_table; its memory. */
+void *engine_ring(uint32_t number, size_t *len);
+/* Packets may leave by this interface number. 0, or -1. */
+int engine_port(uint32_t ifindex);
+
+/* The XDP action, or -errno. The frame comes in by interface 1. */
+int engine_run(const uint8_t *frame, size_t len, uint8_t *out, size_t *out_len);
+
+/* `n` counters of a per-CPU row, summed. 0, or -1. */
+int engine_counters(const char *name, uint32_t row, uint64_t *sum, size_t n);
+
+#endif

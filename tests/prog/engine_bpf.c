@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The packet program in the kernel, fed by BPF_PROG_TEST_RUN. */
+#include "engine.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+
+/* bpftool's code casts const away */
+#pragma GCC diagnostic ignored "-Wcast-qual"
+#include "xlb.skel.h"
+#include "xlb_abi.h"
+
+static struct xlb_bpf *skel;
+static size_t ring_len;
+
+static int
+say_quietly(enum libbpf_print_level level, const char *fmt, va_list ap)
+{
+	if (level != LIBBPF_WARN)
+		return 0;
+	return vfprintf(stderr, fmt, ap);
+}
+
+int
+engine_open(uint32_t ring_size, bool frags, uint32_t *insns, char *why,
+    size_t len)
+{
+	struct bpf_prog_info info = { 0 };
+	uint32_t info_len = sizeof(info), flags;
+	int e;
+
+	if (geteuid() != 0) {
+		snprintf(why, len, "needs root to load BPF");
+		return 1;
+	}
+	libbpf_set_print(say_quietly);
+	skel = xlb_bpf__open();
+	if (skel == NULL) {
+		snprintf(why, len, "open: %s", strerror(errno));
+		return -1;
+	}
+	skel->rodata->ring_size = ring_size;
+	skel->rodata->frags = frags;
+	flags = bpf_program__flags(skel->progs.xlb);
+	if (frags)
+		bpf_program__set_flags(skel->progs.xlb,
+		    flags | BPF_F_XDP_HAS_FRAGS);
+	ring_len = sizeof(struct xlb_ring) + 2 * sizeof(uint32_t) * ring_size;
+	e = bpf_map__set_value_size(bpf_map__inner_map(skel->maps.ring_table),
+	    (uint32_t)ring_len);
+	if (e == 0)
+		e = xlb_bpf__load(skel);
+	if (e != 0) {
+		snprintf(why, len, "load: %s", strerror(-e));
+		return e == -EPERM ? 1 : -1;
+	}
+	e = bpf_obj_get_info_by_fd(bpf_program__fd(skel->progs.xlb), &info,
+	    &info_len);
+	*insns = e == 0 ? info.xlated_prog_len / 8 : 0;
+	return 0;
+}
+
+static void *
+map_memory(int fd, size_t size)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	void *at = mmap(NULL, (size + page - 1) / page * page,
+	    PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	return at == MAP_FAILED ? NULL : at;
+}
+
+void *
+engine_map(const char *name, size_t *len)
+{
+	struct bpf_map *map = bpf_object__find_map_by_name(skel->obj, name);
+
+	if (map == NULL || !(bpf_map__map_flags(map) & BPF_F_MMAPABLE))
+		return NULL;
+	/* elements are rounded up to 8 bytes; ours all are a multiple */
+	*len = (size_t)bpf_map__value_size(map) * bpf_map__max_entries(map);
+	return map_memory(bpf_map__fd(map), *len);
+}
+
+void *
+engine_ring(uint32_t number, size_t *len)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
+	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "ring", sizeof(uint32_t),
+	    (uint32_t)ring_len, 1, &opts);
+	void *at;
+
+	if (fd < 0)
+		return NULL;
+	*len = ring_len;
+	at = map_memory(fd, ring_len);
+	if (at != NULL && bpf_map_update_elem(
+	    bpf_map__fd(skel->maps.ring_table), &number, &fd, 0) != 0)
+		at = NULL;
+	close(fd);
+	return at;
+}
+
+/* The key is what the program asks for; the loopback device, which every
+ * network namespace has, is where it would lead. */
+int
+engine_port(uint32_t ifindex)
+{
+	uint32_t loopback = 1;
+
+	return bpf_map_update_elem(bpf_map__fd(skel->maps.tx_ports), &ifindex,
+	    &loopback, 0) == 0 ? 0 : -1;
+}
+
+int
+engine_run(const uint8_t *frame, size_t len, uint8_t *out, size_t *out_len)
+{
+	LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = frame,
+	    .data_size_in = (uint32_t)len, .data_out = out,
+	    .data_size_out = ENGINE_FRAME_MAX, .repeat = 1);
+	int e = bpf_prog_test_run_opts(bpf_program__fd(skel->progs.xlb), &opts);
+
+	if (e != 0)
+		return e;
+	*out_len = opts.data_size_out;
+	return (int)opts.retval;
+}
+
+int
+engine_counters(const char *name, uint32_t row, uint64_t *sum, size_t n)
+{
+	struct bpf_map *map = bpf_object__find_map_by_name(skel->obj, name);
+	int cpus = libbpf_num_possible_cpus(), cpu;
+	size_t size, i;
+	uint64_t *all;
+
+	if (map == NULL || cpus < 1)
+		return -1;
+	size = (bpf_map__value_size(map) + 7) / 8;
+	all = calloc((size_t)cpus * size, sizeof(*all));
+	if (all == NULL || n > size ||
+	    bpf_map_lookup_elem(bpf_map__fd(map), &row, all) != 0) {
+		free(all);
+		return -1;
+	}
+	for (i = 0; i < n; i++)
+		for (sum[i] = 0, cpu = 0; cpu < cpus; cpu++)
+			sum[i] += all[(size_t)cpu * size + i];
+	free(all);
+	return 0;
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The same packet program as an ordinary function: under the sanitizers an
+ * access outside of the frame or of a map ends the test.
+ */
+#include "engine.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "xlb.bpf.c"
+
+#define HEADROOM 256
+#define RINGS 8
+#define PORTS 8
+
+struct host_map {
+	const char *name;
+	void *handle;		/* the program's own name for it */
+	size_t size, entries;
+	uint8_t *memory;
+};
+
+#define HOST_MAP(map) { #map, &(map), sizeof(*(map).value), \
+    sizeof(*(map).max_entries) / sizeof(int), NULL }
+
+static struct host_map host_map[] = {
+	HOST_MAP(vips), HOST_MAP(backends), HOST_MAP(nexthops),
+	HOST_MAP(settings), HOST_MAP(reasons), HOST_MAP(service_stats),
+	HOST_MAP(backend_stats)
+};
+#define HOST_MAPS (sizeof(host_map) / sizeof(host_map[0]))
+
+static uint8_t *ring_memory[RINGS];
+static size_t ring_len;
+static uint32_t port[PORTS], nport;
+
+static struct host_map *
+host_map_find(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < HOST_MAPS; i++)
+		if (strcmp(host_map[i].name, name) == 0)
+			return &host_map[i];
+	return NULL;
+}
+
+void *
+bpf_map_lookup_elem(void *map, const void *key)
+{
+	uint32_t at;
+	size_t i;
+
+	memcpy(&at, key, sizeof(at));
+	if (map == (void *)&ring_table)
+		return at < RINGS && ring_memory[at] != NULL ?
+		    &ring_memory[at] : NULL;
+	for (i = 0; i < RINGS; i++)
+		if (map == (void *)&ring_memory[i])
+			return at == 0 ? ring_memory[i] : NULL;
+	for (i = 0; i < HOST_MAPS; i++)
+		if (map == host_map[i].handle)
+			return at < host_map[i].entries ?
+			    host_map[i].memory + at * host_map[i].size : NULL;
+	assert(!"a map that is not here");
+	return NULL;
+}
+
+long
+bpf_redirect_map(void *map, __u64 key, __u64 flags)
+{
+	uint32_t i;
+
+	assert(map == (void *)&tx_ports);
+	for (i = 0; i < nport; i++)
+		if (port[i] == key)
+			return XDP_REDIRECT;
+	return (long)flags;
+}
+
+/* A frame is a block of its own, so that each byte outside counts as such. */
+static int
+frame_move(struct sys_ctx *ctx, long head, long tail)
+{
+	size_t len = (size_t)(ctx->data_end - ctx->data), keep;
+	long grown = (long)len - head + tail;
+	uint8_t *data;
+
+	if (grown < ETH_HLEN || -head > HEADROOM)
+		return -EINVAL;
+	data = calloc(1, (size_t)grown);
+	assert(data != NULL);
+	if (head < 0) {
+		keep = len;
+		memcpy(data - head, ctx->data, keep);
+	} else {
+		keep = len - (size_t)head < (size_t)grown ?
+		    len - (size_t)head : (size_t)grown;
+		memcpy(data, ctx->data + head, keep);
+	}
+	free(ctx->data);
+	ctx->data = data;
+	ctx->data_end = data + grown;
+	return 0;
+}
+
+long
+bpf_xdp_adjust_head(struct sys_ctx *ctx, int delta)
+{
+	return frame_move(ctx, delta, 0);
+}
+
+long
+bpf_xdp_adjust_tail(struct sys_ctx *ctx, int delta)
+{
+	return frame_move(ctx, 0, delta);
+}
+
+__u64
+bpf_xdp_get_buff_len(struct sys_ctx *ctx)
+{
+	return (__u64)(ctx->data_end - ctx->data);
+}
+
+int
+engine_open(uint32_t slots, bool multi, uint32_t *insns, char *why, size_t len)
+{
+	size_t i;
+
+	ring_size = slots;
+	frags = multi;
+	ring_len = sizeof(struct xlb_ring) + 2 * sizeof(uint32_t) * slots;
+	for (i = 0; i < HOST_MAPS; i++) {
+		host_map[i].memory =
+		    calloc(host_map[i].entries, host_map[i].size);
+		if (host_map[i].memory == NULL) {
+			snprintf(why, len, "out of memory");
+			return -1;
+		}
+	}
+	*insns = 0;
+	return 0;
+}
+
+void *
+engine_map(const char *name, size_t *len)
+{
+	struct host_map *m = host_map_find(name);
+
+	if (m == NULL)
+		return NULL;
+	*len = m->size * m->entries;
+	return m->memory;
+}
+
+void *
+engine_ring(uint32_t number, size_t *len)
+{
+	if (number >= RINGS)
+		return NULL;
+	free(ring_memory[number]);
+	*len = ring_len;
+	return ring_memory[number] = calloc(1, ring_len);
+}
+
+int
+engine_port(uint32_t ifindex)
+{
+	if (nport == PORTS)
+		return -1;
+	port[nport++] = ifindex;
+	return 0;
+}
+
+int
+engine_run(const uint8_t *frame, size_t len, uint8_t *out, size_t *out_len)
+{
+	struct sys_ctx ctx = { .ingress_ifindex = 1 };
+	int action;
+
+	ctx.data = malloc(len > 0 ? len : 1);
+	if (ctx.data == NULL)
+		return -ENOMEM;
+	memcpy(ctx.data, frame, len);
+	ctx.data_end = ctx.data + len;
+	action = xlb(&ctx);
+	*out_len = (size_t)(ctx.data_end - ctx.data);
+	memcpy(out, ctx.data, *out_len);
+	free(ctx.data);
+	return action;
+}
+
+int
+engine_counters(const char *name, uint32_t row, uint64_t *sum, size_t n)
+{
+	struct host_map *m = host_map_find(name);
+
+	if (m == NULL || row >= m->entries || n * sizeof(*sum) > m->size)
+		return -1;
+	memcpy(sum, m->memory + row * m->size, n * sizeof(*sum));
+	return 0;
+}

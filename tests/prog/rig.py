@@ -1,0 +1,273 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The packet program with tables of its own, filled from what xlb_abi.h says
+and not with its code; hashes and checksums are written here once more."""
+
+import os
+import socket
+import struct
+import subprocess
+import sys
+import traceback
+
+REASONS = """forward forward_prev forward_pinned echo icmp_error too_big not_vip
+    vip_local no_service no_backend malformed fragment_unknown martian
+    too_big_no_df too_big_rate no_neighbor encap_failed""".split()
+PASSED = ("not_vip", "vip_local")
+DROP, PASS, TX, REDIRECT = 1, 2, 3, 4
+TCP, UDP = 6, 17
+ROWS = 65536
+GONE = 0xffffffff
+LOCAL, ANY_TCP, ANY_UDP = 1, 2, 4
+GUE, SOURCE = 1, 4
+M64 = (1 << 64) - 1
+
+
+def wire(address):
+    """16 bytes, IPv4 as ::ffff:a.b.c.d."""
+    if ":" in address:
+        return socket.inet_pton(socket.AF_INET6, address)
+    return bytes(10) + b"\xff\xff" + socket.inet_aton(address)
+
+
+def short(address):
+    return wire(address)[0 if ":" in address else 12:]
+
+
+def siphash(key, message, c=1, d=3):
+    """SipHash-c-d after the paper; test_hash.c has its vectors."""
+    def rotate(x, b):
+        return (x << b | x >> 64 - b) & M64
+
+    def rounds(v, n):
+        for _ in range(n):
+            v[0] = v[0] + v[1] & M64
+            v[1] = rotate(v[1], 13) ^ v[0]
+            v[0] = rotate(v[0], 32)
+            v[2] = v[2] + v[3] & M64
+            v[3] = rotate(v[3], 16) ^ v[2]
+            v[0] = v[0] + v[3] & M64
+            v[3] = rotate(v[3], 21) ^ v[0]
+            v[2] = v[2] + v[1] & M64
+            v[1] = rotate(v[1], 17) ^ v[2]
+            v[2] = rotate(v[2], 32)
+
+    k0, k1 = struct.unpack("<QQ", key)
+    v = [k0 ^ 0x736f6d6570736575, k1 ^ 0x646f72616e646f6d,
+         k0 ^ 0x6c7967656e657261, k1 ^ 0x7465646279746573]
+    pad = message + bytes(7 - len(message) % 8) + bytes([len(message) & 255])
+    for (m,) in struct.iter_unpack("<Q", pad):
+        v[3] ^= m
+        rounds(v, c)
+        v[0] ^= m
+    v[2] ^= 0xff
+    rounds(v, d)
+    return v[0] ^ v[1] ^ v[2] ^ v[3]
+
+
+def checksum_ok(header):
+    """RFC 1071, byte by byte."""
+    total = 0
+    for i in range(0, len(header), 2):
+        total += header[i] * 256 + header[i + 1]
+    while total > 0xffff:
+        total = total % 65536 + total // 65536
+    return total == 0xffff
+
+
+def vip_hash(address):
+    w = [int.from_bytes(wire(address)[i:i + 4], sys.byteorder)
+         for i in range(0, 16, 4)]
+    h = (w[0] << 32 | w[1]) * 0x9e3779b97f4a7c15 & M64
+    h ^= w[2] << 32 | w[3]
+    return (h * 0xd6e8feb86659fd93 & M64) >> 48
+
+
+def service_key(vip, proto, port):
+    return 1 << 63 | vip << 24 | proto << 16 | port
+
+
+def service_hash(key):
+    return (key * 0x9e3779b97f4a7c15 & M64) >> 48
+
+
+class Skip(Exception):
+    pass
+
+
+class Program:
+    """One loaded program. send() checks what holds for every packet: exactly
+    one reason, and the counters that belong to it."""
+
+    KEY = bytes(range(0x10, 0x20))
+
+    def __init__(self, engine, ring_size=251, frags=False):
+        self.engine = engine
+        self.ring_size = ring_size
+        self.process = subprocess.Popen(
+            [os.environ.get("top_builddir", ".") + "/tests/prog/run_" + engine],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        answer = self.ask(f"open {ring_size} {int(frags)}")
+        if answer.startswith("skip"):
+            raise Skip(answer[5:])
+        assert answer.startswith("ok"), answer
+        self.insns = int(answer.split()[1])
+        self.vip_rows, self.service_rows, self.filter = {}, {}, {}
+        self.settings()
+        self.reasons = [0] * len(REASONS)
+
+    def close(self):
+        self.process.stdin.close()
+        assert self.process.wait(timeout=20) == 0, "the runner failed"
+
+    def ask(self, *lines):
+        """All at once: a process switch costs more than a packet."""
+        self.process.stdin.write("\n".join(lines) + "\n")
+        self.process.stdin.flush()
+        answers = []
+        for line in lines:
+            answer = self.process.stdout.readline().strip()
+            assert answer and not answer.startswith("failed"), \
+                f"{line[:60]}: {answer or 'the runner is gone'}"
+            answers.append(answer)
+        return answers if len(lines) > 1 else answers[0]
+
+    def put(self, name, offset, data):
+        self.ask(f"put {name} {offset} {data.hex()}")
+
+    def settings(self, source4=None, source6=None):
+        """Prefixes as (address, length)."""
+        s = struct.pack("=IIQ", 1, self.ring_size, 0) + self.KEY
+        for prefix, bits in ((source4, 32), (source6, 128)):
+            address, mask = bytes(bits // 8), bytes(bits // 8)
+            if prefix:
+                address = short(prefix[0])
+                mask = ((1 << bits - prefix[1]) - 1).to_bytes(bits // 8, "big")
+            s += address + mask
+        self.put("settings", 0, s + struct.pack("=IHH", 0, 6080, 0))
+
+    def vip(self, address, number, flags=0, at=None, known=True):
+        row = vip_hash(address) if at is None else at
+        while row in self.vip_rows and self.vip_rows[row] != address:
+            row = (row + 1) % ROWS
+        self.vip_rows[row] = address
+        self.put("vips", row * 32, wire(address) +
+                 struct.pack("=IIQ", number, flags, 0))
+        word = vip_hash(address) // 64
+        if known:
+            self.filter[word] = self.filter.get(word, 0) | \
+                1 << vip_hash(address) % 64
+            self.put("vips", ROWS * 48 + word * 8,
+                     struct.pack("=Q", self.filter[word]))
+        return row
+
+    def service(self, vip, proto, port, number, ring, flags=0):
+        key = service_key(vip, proto, port)
+        row = service_hash(key)
+        while row in self.service_rows and self.service_rows[row] != key:
+            row = (row + 1) % ROWS
+        self.service_rows[row] = key
+        word = number | ring << 16 | ring << 32 | flags << 48
+        self.put("vips", ROWS * 32 + row * 16, struct.pack("=QQ", key, word))
+
+    def ring(self, number):
+        self.ask(f"ring {number}")
+        self.ask(f"slot {number} 0 " +
+                 struct.pack("=II", 0, self.ring_size).hex())
+
+    def active(self, number, half):
+        self.ask(f"slot {number} 0 " + struct.pack("=I", half).hex())
+
+    def slots(self, number, words, half=0):
+        assert len(words) == self.ring_size
+        self.ask(f"slot {number} {128 + half * 4 * self.ring_size} " +
+                 struct.pack(f"={len(words)}I", *words).hex())
+
+    def slots_all(self, number, backend):
+        self.slots(number, [backend] * self.ring_size)
+
+    def backend(self, number, address, hop):
+        self.put("backends", number * 32,
+                 wire(address) + struct.pack("=IIII", hop, 0, 0, 0))
+
+    def hop(self, number, mac, src_mac, src, ifindex=1, mtu=1500, vlan=0):
+        data = bytes(8)
+        if mac:
+            data = bytes.fromhex(mac.replace(":", "")) + \
+                struct.pack(">H", vlan)
+        data += bytes.fromhex(src_mac.replace(":", "")) + \
+            struct.pack("=HII", mtu, ifindex, 1) + wire(src) + bytes(24)
+        assert len(data) == 64
+        self.put("nexthops", number * 64, data)
+
+    def run(self, frame, service=0, backend=1):
+        """Action, frame, reason, and counters of a service and a backend."""
+        out, *counts = self.ask(
+            "run " + bytes(frame).hex(), f"count reasons 0 {len(REASONS)}",
+            f"count service_stats {service} 3",
+            f"count backend_stats {backend} 2")
+        reasons, s, b = ([int(x) for x in c.split()] for c in counts)
+        action, *out = out.split()
+        action, out = int(action), bytes.fromhex("".join(out))
+        assert action >= 0, f"run: {os.strerror(-action)}"
+        grown = {REASONS[i]: n - self.reasons[i]
+                 for i, n in enumerate(reasons) if n != self.reasons[i]}
+        self.reasons = reasons
+        assert list(grown.values()) == [1], f"counted as {grown}"
+        reason = list(grown)[0]
+        if reason in PASSED:
+            assert action == PASS and out == bytes(frame), \
+                f"{reason}: touched"
+        elif reason == "forward":
+            assert action in (TX, REDIRECT), f"{reason}: action {action}"
+        else:
+            assert action == DROP, f"{reason}: action {action}"
+        return action, out, reason, s, b
+
+    def watch(self, service=0, backend=1):
+        """Counters as they are before a packet."""
+        s, b = self.ask(f"count service_stats {service} 3",
+                        f"count backend_stats {backend} 2")
+        return [int(x) for x in s.split()], [int(x) for x in b.split()]
+
+    def expect(self, frame, reason, service=None):
+        """Ends in `reason`, and in the drops of that service, no other's."""
+        s0, b0 = self.watch(service or 0)
+        _, _, got, s, b = self.run(frame, service or 0)
+        assert got == reason, f"{got}, not {reason}: {bytes(frame).hex()}"
+        s0[2] += service is not None
+        assert (s0, b0) == (s, b), f"counters {s0}, {b0} -> {s}, {b}"
+
+    def forward(self, frame, service, backend, length, action=TX):
+        """Forwarded and counted; the frame as it went out."""
+        s0, b0 = self.watch(service, backend)
+        got, out, reason, s, b = self.run(frame, service, backend)
+        assert reason == "forward", f"{reason}: {bytes(frame).hex()}"
+        assert got == action, f"action {got}, not {action}"
+        assert s == [s0[0] + 1, s0[1] + length, s0[2]], f"{s0} -> {s}"
+        assert b == [b0[0] + 1, b0[1] + length], f"not backend {backend}"
+        return out
+
+
+class Tap:
+    """Cases are functions of a Program; each is run for each engine."""
+
+    def __init__(self):
+        self.n = self.bad = 0
+
+    def case(self, name, function, *arguments):
+        self.n += 1
+        try:
+            note = function(*arguments)
+            print(f"ok {self.n} - {name}{': ' + note if note else ''}")
+        except Skip as why:
+            print(f"ok {self.n} - {name} # SKIP {why}")
+        except Exception:
+            self.bad += 1
+            for line in traceback.format_exc().splitlines():
+                print("# " + line)
+            print(f"not ok {self.n} - {name}")
+        sys.stdout.flush()
+
+    def end(self):
+        print(f"1..{self.n}")
+        return 1 if self.bad else 0

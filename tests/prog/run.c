@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Feeds the packet program for tests/prog/rig.py: commands on standard input,
+ * one a line, one line of answer each.
+ *   open RING_SIZE FRAGS       ok INSNS | skip WHY | failed WHY
+ *   put MAP OFFSET HEX         ok
+ *   ring NUMBER                ok
+ *   slot NUMBER OFFSET HEX     ok
+ *   port IFINDEX               ok
+ *   run HEX                    ACTION HEX
+ *   count MAP ROW N            N numbers
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine.h"
+
+#define LINE_MAX_ (1 << 21)
+#define MAPS 8
+#define RINGS 8
+#define COUNTERS 64
+
+struct region {
+	char name[32];
+	uint8_t *at;
+	size_t len;
+};
+
+static struct region map[MAPS], ring[RINGS];
+static char line[LINE_MAX_];
+static uint8_t bytes[LINE_MAX_ / 2], out[ENGINE_FRAME_MAX];
+
+static _Noreturn void
+fail(const char *what)
+{
+	printf("failed %s: %s\n", what, strerror(errno));
+	exit(1);
+}
+
+static size_t
+hex_read(const char *s, uint8_t *to, size_t room)
+{
+	size_t n = 0;
+	unsigned byte;
+
+	while (n < room && sscanf(s, "%2x", &byte) == 1) {
+		to[n++] = (uint8_t)byte;
+		s += 2;
+		if (*s == '\0' || *s == '\n')
+			break;
+	}
+	return n;
+}
+
+static void
+hex_print(const uint8_t *b, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		printf("%02x", b[i]);
+}
+
+static struct region *
+map_find(const char *name)
+{
+	struct region *m;
+
+	for (m = map; m < map + MAPS && m->at != NULL; m++)
+		if (strcmp(m->name, name) == 0)
+			return m;
+	if (m == map + MAPS)
+		fail("too many maps");
+	m->at = engine_map(name, &m->len);
+	if (m->at == NULL)
+		fail(name);
+	snprintf(m->name, sizeof(m->name), "%s", name);
+	return m;
+}
+
+static void
+do_put(struct region *r, size_t offset, const char *hex)
+{
+	size_t n = hex_read(hex, bytes, sizeof(bytes));
+
+	if (offset > r->len || n > r->len - offset)
+		fail("put: outside of the map");
+	memcpy(r->at + offset, bytes, n);
+	printf("ok\n");
+}
+
+static void
+do_open(uint32_t size, bool frags)
+{
+	static const char *const verdict[] = { "failed", "ok", "skip" };
+	char why[256] = "";
+	uint32_t insns = 0;
+	int r = engine_open(size, frags, &insns, why, sizeof(why));
+
+	if (r == 0)
+		printf("ok %" PRIu32 "\n", insns);
+	else
+		printf("%s %s\n", verdict[r + 1], why);
+}
+
+static void
+do_ring(uint32_t number)
+{
+	if (number >= RINGS)
+		fail("ring: number");
+	ring[number].at = engine_ring(number, &ring[number].len);
+	if (ring[number].at == NULL)
+		fail("ring");
+	printf("ok\n");
+}
+
+static void
+do_run(const char *hex)
+{
+	size_t len = hex_read(hex, bytes, sizeof(bytes)), out_len = 0;
+	int action = engine_run(bytes, len, out, &out_len);
+
+	printf("%d ", action);
+	hex_print(out, out_len);
+	printf("\n");
+}
+
+static void
+do_count(const char *name, uint32_t row, size_t n)
+{
+	uint64_t sum[COUNTERS];
+	size_t i;
+
+	if (n > COUNTERS || engine_counters(name, row, sum, n) != 0)
+		fail(name);
+	for (i = 0; i < n; i++)
+		printf("%" PRIu64 " ", sum[i]);
+	printf("\n");
+}
+
+static void
+command(char *s)
+{
+	unsigned a, b;
+	size_t offset;
+	char name[32];
+	int at = 0;
+
+	if (sscanf(s, "open %u %u", &a, &b) == 2)
+		do_open(a, b != 0);
+	else if (sscanf(s, "put %31s %zu %n", name, &offset, &at) == 2)
+		do_put(map_find(name), offset, s + at);
+	else if (sscanf(s, "slot %u %zu %n", &a, &offset, &at) == 2 &&
+	    a < RINGS)
+		do_put(&ring[a], offset, s + at);
+	else if (sscanf(s, "ring %u", &a) == 1)
+		do_ring(a);
+	else if (sscanf(s, "port %u", &a) == 1 && engine_port(a) == 0)
+		printf("ok\n");
+	else if (strncmp(s, "run", 3) == 0)
+		do_run(s + strspn(s, "run "));
+	else if (sscanf(s, "count %31s %u %u", name, &a, &b) == 3)
+		do_count(name, a, b);
+	else
+		fail(s);
+}
+
+int
+main(void)
+{
+	while (fgets(line, sizeof(line), stdin) != NULL) {
+		command(line);
+		fflush(stdout);
+	}
+	return 0;
+}

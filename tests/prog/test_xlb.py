@@ -1,0 +1,610 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The packet program, packet by packet, in the kernel and compiled for this
+machine. What has to come out is built with scapy."""
+
+import random
+import struct
+import sys
+
+try:
+    from scapy.all import (ARP, Dot1AD, Dot1Q, Ether, ICMP, IP, IPv6, Raw, TCP
+                           as Tcp, UDP as Udp, IPv6ExtHdrFragment,
+                           IPv6ExtHdrDestOpt, ICMPv6EchoRequest, IPOption)
+except ImportError:
+    print("1..0 # SKIP scapy is missing (Debian: python3-scapy)")
+    sys.exit(0)
+
+from rig import (ANY_TCP, ANY_UDP, GONE, GUE, LOCAL, REDIRECT, SOURCE, TCP, TX,
+                 UDP, Program, Skip, Tap, checksum_ok, short, siphash,
+                 vip_hash)
+
+VIP = {4: "203.0.113.10", 6: "2001:db8:5::10"}
+ELSE = {4: "203.0.113.99", 6: "2001:db8:5::99"}
+CLIENT = {4: "192.0.2.7", 6: "2001:db8:9::7"}
+NODE = {4: "10.0.0.1", 6: "2001:db8:1::1"}
+BACKEND = {1: "10.0.1.11", 2: "10.0.1.12", 3: "2001:db8:1::13",
+           4: "2001:db8:1::14"}
+OURS, THEIRS, FAR = "02:00:00:00:00:01", "02:00:00:00:00:02", \
+    "02:00:00:00:01:{:02x}"
+ROUTER = "02:00:00:00:00:99"
+# service numbers by (family, protocol, port)
+WEB, TLS, REST, QUIC, UREST = 1, 2, 3, 4, 5
+ALONE, STICKY = 21, 22
+
+
+def build(p):
+    """VIPs 1 and 2 with everything, 3 local, 4 and 5 with few services. Ring 0
+    has all four backends in turn, ring 1 whatever the test puts in."""
+    for f, number in ((4, 1), (6, 2)):
+        p.vip(VIP[f], number, ANY_TCP | ANY_UDP)
+        base = 10 * (f == 6)
+        p.service(number, TCP, 80, base + WEB, 0)
+        p.service(number, TCP, 443, base + TLS, 1)
+        p.service(number, UDP, 443, base + QUIC, 1)
+        p.service(number, TCP, 0, base + REST, 2)
+        p.service(number, UDP, 0, base + UREST, 2)
+    p.vip("203.0.113.20", 3, LOCAL)
+    p.service(3, TCP, 80, ALONE, 1)
+    for f, address in ((4, "203.0.113.30"), (6, "2001:db8:5::30")):
+        p.vip(address, 4 + (f == 6))
+        p.service(4 + (f == 6), UDP, 53, STICKY, 0, SOURCE)
+        p.service(4 + (f == 6), TCP, 80, STICKY + 1, 1, GUE)
+        p.service(4 + (f == 6), TCP, 81, STICKY + 2, 5)
+    for number in range(4):
+        p.ring(number)
+    p.slots(0, [1 + i % 4 for i in range(p.ring_size)])
+    p.slots_all(1, 1)
+    p.slots_all(2, 2)
+    for number, address in BACKEND.items():
+        p.backend(number, address, number)
+        p.hop(number, FAR.format(number), OURS, NODE[6 if ":" in address
+                                                     else 4])
+    p.ask("port 2")
+
+
+def packet(f, proto=TCP, dst=None, sport=40000, dport=443, src=None, tos=0,
+           payload=b"x" * 30, tcp="PA", **ip):
+    """The inner packet, without link header."""
+    l4 = Tcp(sport=sport, dport=dport, flags=tcp, seq=7) if proto == TCP \
+        else Udp(sport=sport, dport=dport)
+    if f == 4:
+        l3 = IP(src=src or CLIENT[4], dst=dst or VIP[4], tos=tos, ttl=57, id=9,
+                **ip)
+    else:
+        l3 = IPv6(src=src or CLIENT[6], dst=dst or VIP[6], tc=tos, hlim=57,
+                  fl=5, **ip)
+    return bytes(l3 / l4 / Raw(payload))
+
+
+def framed(inner, link=None, f=None):
+    f = f or inner[0] >> 4
+    kind = 0x0800 if f == 4 else 0x86dd
+    link = link or Ether(src=ROUTER, dst=OURS)
+    last = link.lastlayer()
+    last.type = kind
+    return bytes(link) + inner
+
+
+def flow_hash(inner):
+    """Of an inner packet without options."""
+    f = inner[0] >> 4
+    if f == 4:
+        addresses, proto, ports = inner[12:20], inner[9:10], inner[20:24]
+    else:
+        addresses, proto, ports = inner[8:40], inner[6:7], inner[40:44]
+    return siphash(Program.KEY, addresses + ports + proto)
+
+
+def wrapped(inner, backend, src=None, link=None):
+    """What has to come out for a backend's number, byte for byte."""
+    f = inner[0] >> 4
+    dst = BACKEND[backend]
+    tos = inner[1] if f == 4 else (inner[0] << 8 | inner[1]) >> 4 & 0xff
+    nh = 4 if f == 4 else 41
+    if ":" in dst:
+        outer = IPv6(src=src or NODE[6], dst=dst, tc=tos, hlim=64, nh=nh,
+                     fl=flow_hash(inner) & 0xfffff)
+    else:
+        outer = IP(src=src or NODE[4], dst=dst, tos=tos, ttl=64, proto=nh,
+                   id=0, flags="DF")
+    out = bytes(outer / Raw(inner))
+    if f == 4 and ":" not in dst:
+        assert checksum_ok(out[:20])
+    return framed(out, link or Ether(src=OURS, dst=FAR.format(backend)))
+
+
+def same(got, want):
+    assert got == want, f"\n  got  {got.hex()}\n  want {want.hex()}"
+
+
+def every_form(p):
+    for f in (4, 6):
+        for proto, service in ((TCP, TLS), (UDP, QUIC)):
+            for backend in BACKEND:
+                p.slots_all(1, backend)
+                inner = packet(f, proto)
+                out = p.forward(framed(inner), service + 10 * (f == 6),
+                                backend, len(inner))
+                same(out, wrapped(inner, backend))
+                at = 14
+                if ":" not in BACKEND[backend]:
+                    assert checksum_ok(out[at:at + 20])
+
+
+def exact_port_beats_any(p):
+    for f in (4, 6):
+        base = 10 * (f == 6)
+        p.slots_all(1, 1)
+        for proto, port, service, backend in (
+                (TCP, 443, TLS, 1), (TCP, 444, REST, 2), (TCP, 65535, REST, 2),
+                (TCP, 0, REST, 2), (UDP, 443, QUIC, 1), (UDP, 80, UREST, 2)):
+            inner = packet(f, proto, dport=port)
+            same(p.forward(framed(inner), base + service, backend, len(inner)),
+                 wrapped(inner, backend))
+
+
+def the_hash_selects_the_slot(p):
+    rng = random.Random(1)
+    used = set()
+    for half in (0, 1):
+        p.slots(0, [1 + (i + half) % 4 for i in range(p.ring_size)], half)
+        p.active(0, half)
+        for _ in range(60):
+            for f in (4, 6):
+                client = f"198.51.{rng.randrange(100)}.{rng.randrange(1, 255)}"
+                if f == 6:
+                    client = f"2001:db8:{rng.randrange(65536):x}::1:2"
+                inner = packet(f, src=client, sport=rng.randrange(65536),
+                               dport=80)
+                slot = (flow_hash(inner) >> 32) * p.ring_size >> 32
+                backend = 1 + (slot + half) % 4
+                used.add(backend)
+                same(p.forward(framed(inner), WEB + 10 * (f == 6), backend,
+                               len(inner)), wrapped(inner, backend))
+    p.active(0, 0)
+    assert used == {1, 2, 3, 4}
+
+
+def hash_by_source(p):
+    for f, vip in ((4, "203.0.113.30"), (6, "2001:db8:5::30")):
+        seen = set()
+        for last in range(1, 30):
+            client = f"198.51.100.{last}" if f == 4 else f"2001:db8:7::{last}"
+            slot = (siphash(p.KEY, short(client)) >> 32) * p.ring_size >> 32
+            backend = 1 + slot % 4
+            seen.add(backend)
+            for sport in (1024, 40000, 65535):
+                inner = packet(f, UDP, dst=vip, src=client, sport=sport,
+                               dport=53)
+                # the label is still that of the flow
+                same(p.forward(framed(inner), STICKY, backend, len(inner)),
+                     wrapped(inner, backend))
+        assert len(seen) == 4
+
+
+def dscp_and_ecn_are_copied(p):
+    for f in (4, 6):
+        for backend in (1, 3):
+            p.slots_all(1, backend)
+            for tos in range(f, 256, 3):
+                inner = packet(f, tos=tos)
+                same(p.forward(framed(inner), TLS + 10 * (f == 6), backend,
+                               len(inner)), wrapped(inner, backend))
+
+
+def outer_sources_vary_by_flow(p):
+    p.settings(("10.255.0.0", 16), ("2001:db8:ff::", 64))
+    for f in (4, 6):
+        for backend in (1, 3):
+            p.slots_all(1, backend)
+            sources = set()
+            for sport in range(1000, 1060):
+                inner = packet(f, sport=sport)
+                h = flow_hash(inner)
+                if backend == 1:
+                    # the hash is a number; its low bits as they lie in memory
+                    low = struct.pack("=I", h & 0xffffffff)[2:]
+                    src = "10.255.%d.%d" % tuple(low)
+                else:
+                    low = struct.pack("=Q", h)
+                    src = "2001:db8:ff::" + ":".join(
+                        f"{x:x}" for x in struct.unpack(">4H", low))
+                    src = src.replace("::", ":0:")
+                sources.add(src)
+                same(p.forward(framed(inner), TLS + 10 * (f == 6), backend,
+                               len(inner)), wrapped(inner, backend, src))
+            assert len(sources) > 55, sources
+    p.settings(("10.255.1.1", 32))
+    p.slots_all(1, 1)
+    inner = packet(4)
+    same(p.forward(framed(inner), TLS, 1, len(inner)),
+         wrapped(inner, 1, "10.255.1.1"))
+    p.settings()
+
+
+def trailing_bytes_are_no_payload(p):
+    for f in (4, 6):
+        for backend in (1, 3):
+            p.slots_all(1, backend)
+            for extra in list(range(0, 20)) + [46, 600]:
+                inner = packet(f, payload=b"")
+                out = p.forward(framed(inner) + b"\xee" * extra,
+                                TLS + 10 * (f == 6), backend, len(inner))
+                keep = b"\xee" * extra if extra <= 6 else b""
+                same(out, wrapped(inner, backend) + keep)
+    # what the smallest Ethernet frame pads
+    inner = packet(4, UDP, payload=b"1")
+    same(p.forward(framed(inner).ljust(60, b"\0"), QUIC, 3, len(inner)),
+         wrapped(inner, 3))
+
+
+def cut_anywhere(p):
+    for f, header in ((4, 20), (6, 40)):
+        for proto in (TCP, UDP):
+            inner = packet(f, proto, payload=b"abc")
+            frame = framed(inner)
+            for n in range(14 if p.engine == "bpf" else 0, len(frame)):
+                p.expect(frame[:n], "not_vip" if n < 14 + header
+                         else "malformed")
+            # the same, and the IP header agrees
+            for n in range(header, header + (20 if proto == TCP else 8)):
+                short_one = bytearray(inner[:n])
+                struct.pack_into(">H", short_one, 2 if f == 4 else 4,
+                                 n if f == 4 else n - header)
+                p.expect(framed(bytes(short_one)), "malformed")
+                p.expect(framed(bytes(short_one)) + bytes(40), "malformed")
+
+
+def lengths_that_lie(p):
+    for f, at, base in ((4, 2, 0), (6, 4, 40)):
+        inner = packet(f)
+        for length in (0, 1, 19, 39, len(inner) + 1, 0xffff - base):
+            if f == 6 and length < 20:
+                continue
+            bad = bytearray(inner)
+            struct.pack_into(">H", bad, at, max(0, length - base))
+            p.expect(framed(bytes(bad)), "malformed")
+    for f in (4, 6):
+        udp = 20 if f == 4 else 40
+        inner = packet(f, UDP)
+        for length, good in ((0, 0), (7, 0), (8, 1), (38, 1), (39, 0)):
+            some = bytearray(inner)
+            struct.pack_into(">H", some, udp + 4, length)
+            got = p.run(framed(bytes(some)))[2]
+            assert got == ("forward" if good else "malformed"), (length, got)
+        inner = packet(f, TCP)
+        for words, good in ((0, 0), (4, 0), (5, 1), (12, 1), (13, 0), (15, 0)):
+            some = bytearray(inner)
+            some[udp + 12] = words << 4
+            got = p.run(framed(bytes(some)))[2]
+            assert got == ("forward" if good else "malformed"), (words, got)
+
+
+def tcp_flags(p):
+    for f in (4, 6):
+        for flags in list(range(64)) + [0x40, 0x80, 0xc0, 0xc2, 0xd8, 0xff]:
+            fin, syn, rst = flags & 1, flags & 2, flags & 4
+            bad = (syn and (fin or rst)) or not flags & 0x3f
+            frame = framed(packet(f, tcp=flags))
+            got = p.run(frame)[2]
+            assert got == ("malformed" if bad else "forward"), (flags, got)
+
+
+def the_mtu_is_kept(p):
+    for f in (4, 6):
+        for backend, outer in ((1, 20), (3, 40)):
+            p.hop(backend, FAR.format(backend), OURS,
+                  NODE[4 if outer == 20 else 6], mtu=1300)
+            p.slots_all(1, backend)
+            head = 40 if f == 4 else 60
+            fits = packet(f, payload=bytes(1300 - outer - head))
+            same(p.forward(framed(fits), TLS + 10 * (f == 6), backend,
+                           len(fits)), wrapped(fits, backend))
+            p.expect(framed(packet(f, payload=bytes(1301 - outer - head))),
+                     "too_big_no_df", TLS + 10 * (f == 6))
+            p.hop(backend, FAR.format(backend), OURS,
+                  NODE[4 if outer == 20 else 6])
+
+
+def out_by_another_interface(p):
+    inner = packet(4)
+    p.slots_all(1, 1)
+    p.hop(1, FAR.format(1), OURS, NODE[4], ifindex=2)
+    same(p.forward(framed(inner), TLS, 1, len(inner), REDIRECT),
+         wrapped(inner, 1))
+    p.hop(1, FAR.format(1), OURS, NODE[4], ifindex=3)
+    p.expect(framed(inner), "encap_failed", TLS)
+    p.hop(1, FAR.format(1), OURS, NODE[4])
+    same(p.forward(framed(inner), TLS, 1, len(inner), TX), wrapped(inner, 1))
+
+
+def vlans(p):
+    p.slots_all(1, 1)
+    for f in (4, 6):
+        inner = packet(f)
+        service = TLS + 10 * (f == 6)
+
+        def out(link_in, link_out, vlan):
+            p.hop(1, FAR.format(1), OURS, NODE[4], vlan=vlan)
+            link_out = Ether(src=OURS, dst=FAR.format(1)) / link_out \
+                if link_out else None
+            link_in = Ether(src=ROUTER, dst=OURS) / link_in \
+                if link_in else None
+            same(p.forward(framed(inner, link_in), service, 1, len(inner)),
+                 wrapped(inner, 1, link=link_out))
+
+        out(None, Dot1Q(vlan=100), 100)                         # pushed
+        out(Dot1Q(vlan=100), None, 0)                           # popped
+        out(Dot1Q(vlan=7, prio=3), Dot1Q(vlan=100), 100)        # rewritten
+        out(Dot1Q(vlan=100, prio=5), Dot1Q(vlan=100, prio=5), 100)    # kept
+        out(Dot1AD(vlan=100), Dot1AD(vlan=100), 100)
+        out(Dot1AD(vlan=7), Dot1Q(vlan=100), 100)
+    p.hop(1, FAR.format(1), OURS, NODE[4])
+    two = Ether(src=ROUTER, dst=OURS) / Dot1AD(vlan=1) / Dot1Q(vlan=2)
+    p.expect(framed(packet(4), two), "not_vip")
+    one = Ether(src=ROUTER, dst=OURS) / Dot1Q(vlan=2)
+    p.expect(framed(packet(4, dst=ELSE[4]), one), "not_vip")
+    for n in range(14, 18 + 20):
+        p.expect(framed(packet(4), one)[:n], "not_vip")
+
+
+def what_is_for_others_passes(p):
+    raw = Ether(src=ROUTER, dst=OURS)
+    others = [
+        bytes(raw / ARP(pdst=VIP[4])),
+        bytes(raw / IP(src=CLIENT[4], dst=ELSE[4]) / ICMP()),
+        bytes(raw / IP(src=CLIENT[4], dst=ELSE[4], flags="MF") / Raw(b"x")),
+        bytes(raw / IP(src=CLIENT[4], dst=ELSE[4], frag=9) / Raw(b"x")),
+        bytes(raw / IP(src=VIP[4], dst=ELSE[4]) / Tcp(flags=0)),
+        bytes(raw / IP(src="127.0.0.1", dst=ELSE[4], ihl=2) / Raw(b"x")),
+        bytes(raw / IP(src=VIP[4], dst="224.0.0.5", proto=89) / Raw(b"x")),
+        bytes(raw / IPv6(src=CLIENT[6], dst=ELSE[6]) / ICMPv6EchoRequest()),
+        bytes(raw / IPv6(dst=ELSE[6]) / IPv6ExtHdrFragment() / Udp()),
+        bytes(raw / IPv6(dst=ELSE[6], plen=9999) / Raw(b"x")),
+        # an IPv4 VIP is no IPv6 address
+        bytes(raw / IPv6(src=CLIENT[6], dst="::ffff:" + VIP[4]) /
+              Tcp(dport=443)),
+        b"\xff" * 12 + b"\x88\xcc" + bytes(60),
+        b"\x01\x80\xc2\0\0\0" + bytes(6) + b"\0\x26" + bytes(46),
+        b"\0" * 14,
+    ]
+    for f in (4, 6):
+        for proto in (TCP, UDP):
+            others.append(framed(packet(f, proto, dst=ELSE[f])) + b"\1" * 40)
+    rng = random.Random(2)
+    for kind in (b"\x08\0", b"\x86\xdd", b"\x81\0", b"\x12\x34"):
+        for _ in range(40):
+            others.append(bytes(12) + kind + rng.randbytes(
+                rng.randrange(100)))
+    for frame in others:
+        p.expect(frame, "not_vip")
+
+
+def other_protocols(p):
+    link = Ether(src=ROUTER, dst=OURS)
+    for dst, reason in ((VIP[4], "no_service"), ("203.0.113.20", "vip_local"),
+                        ("203.0.113.30", "no_service")):
+        for inner in (ICMP(), Raw(b"x" * 40)):
+            p.expect(bytes(link / IP(src=CLIENT[4], dst=dst, proto=1 if
+                                     isinstance(inner, ICMP) else 47) / inner),
+                     reason)
+    p.expect(bytes(link / IPv6(src=CLIENT[6], dst=VIP[6]) /
+                   ICMPv6EchoRequest()), "no_service")
+    p.expect(bytes(link / IPv6(src=CLIENT[6], dst=VIP[6]) /
+                   IPv6ExtHdrDestOpt() / Tcp(dport=443)), "no_service")
+
+
+def ports_without_service(p):
+    for f, dst in ((4, "203.0.113.30"), (6, "2001:db8:5::30")):
+        p.expect(framed(packet(f, dst=dst, dport=9)), "no_service")
+        p.expect(framed(packet(f, UDP, dst=dst, dport=80)), "no_service")
+        p.expect(framed(packet(f, TCP, dst=dst, dport=0)), "no_service")
+    p.expect(framed(packet(4, dst="203.0.113.20", dport=22)), "vip_local")
+    p.expect(framed(packet(4, UDP, dst="203.0.113.20")), "vip_local")
+    p.slots_all(1, 1)
+    inner = packet(4, dst="203.0.113.20", dport=80)
+    same(p.forward(framed(inner), ALONE, 1, len(inner)), wrapped(inner, 1))
+
+
+def fragments_wait_for_their_memory(p):
+    for extra in ({"flags": "MF"}, {"frag": 5}, {"flags": "MF", "frag": 5}):
+        p.expect(framed(packet(4, **extra)), "fragment_unknown")
+    inner = bytearray(packet(4))
+    inner[6] |= 0x40    # DF is no fragment
+    assert p.run(framed(bytes(inner)))[2] == "forward"
+
+
+def ipv4_options(p):
+    p.slots_all(1, 1)
+    for words in range(1, 11):
+        inner = packet(4, options=[IPOption(b"\x01" * 4 * words)])
+        assert inner[0] == 0x45 + words
+        out = p.forward(framed(inner), TLS, 1, len(inner))
+        want = IP(src=NODE[4], dst=BACKEND[1], ttl=64, proto=4, id=0,
+                  flags="DF") / Raw(inner)
+        same(out, framed(bytes(want), Ether(src=OURS, dst=FAR.format(1))))
+        p.expect(framed(inner)[:14 + 20 + 4 * words - 1], "malformed")
+    for first in (0x44, 0x40, 0x35, 0x55, 0x65):
+        bad = bytearray(packet(4))
+        bad[0] = first
+        p.expect(framed(bytes(bad), f=4), "malformed")
+    for first in (0x40, 0x50, 0x70, 0xf0):
+        bad = bytearray(packet(6))
+        bad[0] = first
+        p.expect(framed(bytes(bad), f=6), "malformed")
+
+
+def martians(p):
+    p.settings(("10.255.0.0", 16), ("2001:db8:ff::", 64))
+    for src in (VIP[4], "203.0.113.30", "127.0.0.1", "127.255.255.254",
+                "224.0.0.1", "239.255.255.255", "0.0.0.0", "0.1.2.3",
+                "255.255.255.255", "10.255.0.0", "10.255.255.255"):
+        p.expect(framed(packet(4, src=src)), "martian")
+    for src in (VIP[6], "2001:db8:5::30", "::1", "::", "ff02::1", "ff0e::7",
+                "::ffff:192.0.2.1", "::ffff:" + VIP[4], "2001:db8:ff::1",
+                "2001:db8:ff:0:ffff:ffff:ffff:ffff"):
+        p.expect(framed(packet(6, src=src)), "martian")
+    for src in ("10.254.255.255", "11.0.0.1", "223.255.255.255", "128.0.0.1",
+                "126.1.1.1", "1.0.0.0", "203.0.113.99"):
+        assert p.run(framed(packet(4, src=src)))[2] == "forward", src
+    for src in ("2001:db8:fe::1", "2001:db8:ff:1::1", "fe80::1", "::2",
+                "fd00::1", "::1:1"):
+        assert p.run(framed(packet(6, src=src)))[2] == "forward", src
+    p.settings()
+    assert p.run(framed(packet(4, src="10.255.0.1")))[2] == "forward"
+    assert p.run(framed(packet(6, src="2001:db8:ff::1")))[2] == "forward"
+
+
+def no_backend(p):
+    for f in (4, 6):
+        service = TLS + 10 * (f == 6)
+        p.slots_all(1, 0)
+        p.expect(framed(packet(f)), "no_backend", service)
+        p.slots_all(1, 2 << 16 | 0x8000)        # prev alone is none
+        p.expect(framed(packet(f)), "no_backend", service)
+        p.expect(framed(packet(f, dst={4: "203.0.113.30",
+                                       6: "2001:db8:5::30"}[f], dport=81)),
+                 "no_backend", STICKY + 2)      # no such ring
+        p.slots_all(1, 2 << 16 | 0x8000 | 1)
+        inner = packet(f)
+        same(p.forward(framed(inner), service, 1, len(inner)),
+             wrapped(inner, 1))
+
+
+def no_neighbor(p):
+    p.slots_all(1, 1)
+    inner = packet(4)
+    p.backend(1, BACKEND[1], 0)
+    p.expect(framed(inner), "no_neighbor", TLS)
+    p.backend(1, BACKEND[1], 9)
+    p.expect(framed(inner), "no_neighbor", TLS)
+    p.backend(1, BACKEND[1], 16384)
+    p.expect(framed(inner), "no_neighbor", TLS)
+    p.backend(1, BACKEND[1], 1)
+    p.hop(1, None, OURS, NODE[4])
+    p.expect(framed(inner), "no_neighbor", TLS)
+    p.hop(1, FAR.format(1), OURS, NODE[4])
+    assert p.run(framed(inner))[2] == "forward"
+
+
+def other_ways_to_forward(p):
+    p.slots_all(1, 1)
+    p.expect(framed(packet(4, dst="203.0.113.30", dport=80)), "encap_failed",
+             STICKY + 1)
+
+
+def probing(p):
+    """Rows that are gone are stepped over, an empty one ends the search."""
+    vip = "198.18.0.1"
+    frame = framed(packet(4, dst=vip, dport=80))
+    p.expect(frame, "not_vip")
+    at = vip_hash(vip)
+    row = p.vip(vip, GONE, at=at)
+    p.expect(frame, "not_vip")
+    p.vip_rows[row] = "taken"
+    for i in range(1, 32):
+        p.put("vips", (at + i) % 65536 * 32 + 16, struct.pack("=I", GONE))
+    p.put("vips", (at + 31) % 65536 * 32, bytes(10) + b"\xff\xff" +
+          short(vip) + struct.pack("=II", 77, LOCAL))
+    p.expect(frame, "vip_local")
+    p.put("vips", (at + 5) % 65536 * 32 + 16, struct.pack("=I", 0))
+    p.expect(frame, "not_vip")
+    for i in range(32):
+        p.put("vips", (at + i) % 65536 * 32, bytes(32))
+
+
+CASES = [every_form, exact_port_beats_any, the_hash_selects_the_slot,
+         hash_by_source, dscp_and_ecn_are_copied, outer_sources_vary_by_flow,
+         trailing_bytes_are_no_payload, cut_anywhere, lengths_that_lie,
+         tcp_flags, the_mtu_is_kept, out_by_another_interface, vlans,
+         what_is_for_others_passes, other_protocols, ports_without_service,
+         fragments_wait_for_their_memory, ipv4_options, martians, no_backend,
+         no_neighbor, other_ways_to_forward, probing]
+
+
+def large_frames(engine):
+    """More than one buffer."""
+    p = Program(engine, frags=True)
+    build(p)
+    for f in (4, 6):
+        for backend in (1, 3):
+            p.hop(backend, FAR.format(backend), OURS,
+                  NODE[4 if backend == 1 else 6], mtu=9000)
+            p.slots_all(1, backend)
+            inner = packet(f, payload=bytes(range(250)) * 32)
+            for extra in (0, 6, 7, 500):
+                out = p.forward(framed(inner) + b"\xee" * extra,
+                                TLS + 10 * (f == 6), backend, len(inner))
+                same(out, wrapped(inner, backend) +
+                     b"\xee" * (extra if extra <= 6 else 0))
+            small = packet(f)
+            out = p.forward(framed(small) + bytes(6000), TLS + 10 * (f == 6),
+                            backend, len(small))
+            same(out, wrapped(small, backend))
+            p.expect(framed(inner)[:-1], "malformed")
+    p.close()
+
+
+def both_agree(engines):
+    """Frames with bytes changed at random end alike in both."""
+    a, b = engines
+    rng = random.Random(3)
+    for p in engines:
+        p.settings(("10.255.0.0", 16), ("2001:db8:ff::", 64))
+        p.slots(1, [i % 5 for i in range(p.ring_size)])
+        p.hop(3, FAR.format(3), OURS, NODE[6], vlan=5, mtu=200)
+    seen = set()
+    for _ in range(2000):
+        frame = bytearray(framed(packet(
+            rng.choice((4, 6)), rng.choice((TCP, UDP)),
+            dport=rng.choice((80, 443, 9)), sport=rng.randrange(65536),
+            payload=bytes(rng.randrange(200))),
+            rng.choice((None, Ether(src=ROUTER, dst=OURS) /
+                        Dot1Q(vlan=rng.choice((5, 6)))))))
+        for _ in range(rng.randrange(4)):
+            frame[rng.randrange(12, min(len(frame), 80))] = rng.randrange(256)
+        frame = bytes(frame[:rng.randrange(14, len(frame) + 1)]) \
+            if rng.randrange(4) == 0 else bytes(frame)
+        x, y = a.run(frame)[:3], b.run(frame)[:3]
+        assert x == y, f"{frame.hex()}\n{x}\n{y}"
+        seen.add(x[2])
+    return "saw " + ", ".join(sorted(seen))
+
+
+def main():
+    tap = Tap()
+    programs = []
+    for engine in ("bpf", "host"):
+        p = None
+
+        def load():
+            nonlocal p
+            p = Program(engine)
+            build(p)
+            return f"{p.insns} instructions as loaded" if p.insns else None
+
+        tap.case(f"{engine}: loads", load)
+        for case in CASES:
+            def run(c=case):
+                if p is None:
+                    raise Skip("not loaded")
+                c(p)
+            tap.case(f"{engine}: {case.__name__}", run)
+        if engine == "bpf":
+            tap.case(f"{engine}: large_frames", large_frames, engine)
+        if p:
+            programs.append(p)
+
+    def agree():
+        if len(programs) < 2:
+            raise Skip("the kernel's half is missing")
+        return both_agree(programs)
+
+    tap.case("both_agree", agree)
+    for p in programs:
+        tap.case(f"{p.engine}: ends well", p.close)
+    return tap.end()
+
+
+sys.exit(main())
