@@ -575,7 +575,7 @@ def both_agree(engines):
 def main():
     tap = Tap()
     programs = []
-    for engine in ("bpf", "host"):
+    for engine in sys.argv[1:] or ("bpf", "host"):
         p = None
 
         def load():
