@@ -216,8 +216,8 @@ struct xlb_reasons {
 
 /* One cache line per service and CPU: a packet touches one. */
 struct xlb_service_stats {
-	__u64 packets, bytes;	/* bytes from the IP header on, as received */
-	__u64 drops;
+	__u64 packets, bytes;	/* sent on; from the IP header on, as received */
+	__u64 drops;		/* that matched the service; not in `packets` */
 	__u64 pad[5];
 };
 
