@@ -84,6 +84,26 @@ ports_want_brackets_round_ipv6(void **state)
 	assert_int_equal(addrport_parse("192.0.2.1:", &a, &port), -1);
 }
 
+static void
+sockaddr_and_back(void **state)
+{
+	static const char *const text[] = { "192.0.2.1", "2001:db8::1" };
+	struct sockaddr_storage ss;
+	struct addr a, b;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		assert_int_equal(addr_parse(text[i], &a), 0);
+		addr_sockaddr(&a, 443, &ss);
+		b = addr_from_sockaddr(&ss);
+		assert_int_equal(addr_cmp(&a, &b), 0);
+	}
+	ss.ss_family = AF_UNIX;
+	b = addr_from_sockaddr(&ss);
+	assert_true(addr_is_zero(&b));
+}
+
 int
 main(void)
 {
@@ -92,6 +112,7 @@ main(void)
 		cmocka_unit_test(what_is_no_literal_is_refused),
 		cmocka_unit_test(prefixes_hold_their_addresses),
 		cmocka_unit_test(ports_want_brackets_round_ipv6),
+		cmocka_unit_test(sockaddr_and_back),
 	};
 
 	return cmocka_run_group_tests_name("addr", test, NULL, NULL);
