@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/diag.h"
 #include "io/file.h"
 #include "io/log.h"
 
@@ -543,24 +544,18 @@ ctl_message(int status)
 	return m;
 }
 
-/* Names of interfaces and words of BIRD need not be UTF-8; JSON must be. */
 static void
-line_add(json_t *reply, const char *key, const char *fmt, va_list ap)
+line_vadd(json_t *reply, const char *key, const char *before, const char *fmt,
+    va_list ap)
 {
-	json_t *line;
-	char *text, *p;
+	char *text, *line;
 
-	if (vasprintf(&text, fmt, ap) < 0)
+	if (vasprintf(&text, fmt, ap) < 0 ||
+	    asprintf(&line, "%s%s", before, text) < 0)
 		fatal("control socket");
-	line = json_string(text);
-	if (line == NULL) {
-		for (p = text; *p != '\0'; p++)
-			if (*p & 0x80)
-				*p = '?';
-		line = json_string(text);
-	}
+	json_array_append_new(json_object_get(reply, key), ctl_text(line));
+	free(line);
 	free(text);
-	json_array_append_new(json_object_get(reply, key), line);
 }
 
 void
@@ -569,7 +564,7 @@ ctl_error(json_t *reply, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	line_add(reply, "errors", fmt, ap);
+	line_vadd(reply, "errors", "", fmt, ap);
 	va_end(ap);
 }
 
@@ -579,6 +574,31 @@ ctl_warning(json_t *reply, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	line_add(reply, "warnings", fmt, ap);
+	line_vadd(reply, "warnings", "warning: ", fmt, ap);
 	va_end(ap);
+}
+
+void
+ctl_diag(json_t *reply, const struct diag *dg)
+{
+	struct diag one = { .n = 1 };
+	char *text;
+	size_t i, len;
+	FILE *f;
+
+	for (i = 0; i < dg->n; i++) {
+		one.row = &dg->row[i];
+		f = open_memstream(&text, &len);
+		if (f == NULL)
+			fatal("control socket");
+		diag_print(&one, f);
+		if (fclose(f) != 0)
+			fatal("control socket");
+		while (len > 0 && text[len - 1] == '\n')
+			text[--len] = '\0';
+		json_array_append_new(json_object_get(reply,
+		    dg->row[i].level == DIAG_ERROR ? "errors" : "warnings"),
+		    ctl_text(text));
+		free(text);
+	}
 }

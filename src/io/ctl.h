@@ -44,11 +44,19 @@ void ctl_close(struct ctl *c);
 /* `reply` is stolen. Written at once as far as the socket takes it (some 200
  * kB), so a short last word is out before a ctl_close() that follows. */
 void ctl_reply(struct ctl_request *rq, json_t *reply);
-json_t *ctl_message(int status);	/* a reply with its four fields */
+/* A JSON string, with '?' for what is not UTF-8: names of interfaces and words
+ * of BIRD need not be. */
+json_t *ctl_text(const char *text);
+json_t *ctl_message(int status);	/* a reply with all its fields */
+/* Lines for stderr, as they are to be printed: an error, a warning (gets
+ * "warning: " in front), each row of a diag. */
 void ctl_error(json_t *reply, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 void ctl_warning(json_t *reply, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
+
+struct diag;
+void ctl_diag(json_t *reply, const struct diag *dg);
 
 /* The client's side; `args` is stolen (NULL: none), `timeout_ms` < 0: no bound.
  * 0 and the reply, or -errno: -ECONNREFUSED, -ENOENT: no daemon; -EACCES;

@@ -9,6 +9,7 @@ libxlbio_a_SOURCES += src/io/probe.c src/io/probe.h src/io/probe_wire.h
 libxlbio_a_SOURCES += src/io/probe_spawn.c src/io/probe_child.c
 libxlbio_a_SOURCES += src/io/probe_tcp.c
 libxlbio_a_SOURCES += src/io/ctl.c src/io/ctl.h src/io/ctl_call.c
+libxlbio_a_SOURCES += src/io/ctl_text.c
 libxlbio_a_SOURCES += src/io/conf_file.c src/io/conf_file.h
 libxlbio_a_SOURCES += src/io/netlink.c src/io/netlink.h src/io/netlink_int.h
 libxlbio_a_SOURCES += src/io/netlink_query.c src/io/netlink_link.c

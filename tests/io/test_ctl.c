@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/diag.h"
 #include "io/ctl.h"
 #include "io/log.h"
 
@@ -44,10 +45,10 @@ getgrnam(const char *name)
 }
 
 static void
-line_keep(int level, const char *line, void *arg)
+line_keep(int level, const char *text, void *arg)
 {
 	(void)level, (void)arg;
-	snprintf(last_line, sizeof(last_line), "%s", line);
+	snprintf(last_line, sizeof(last_line), "%s", text);
 }
 
 static int
@@ -77,6 +78,7 @@ serve(struct ctl_request *rq, const char *command, const json_t *args,
 {
 	json_t *m = ctl_message(0), *result = json_object_get(m, "result");
 	sd_event_source *s;
+	struct diag dg;
 	char *big;
 
 	if (strcmp(command, "echo") == 0) {
@@ -84,6 +86,11 @@ serve(struct ctl_request *rq, const char *command, const json_t *args,
 		json_object_set_new(result, "change", json_boolean(may_change));
 		ctl_warning(m, "%s was said", command);
 		ctl_error(m, "not \xff UTF-8");
+		diag_init(&dg);
+		diag_add(&dg, DIAG_ERROR, (struct mark){ "f", 1, 2 }, "bad");
+		diag_add(&dg, DIAG_WARNING, (struct mark){ "f", 3, 4 }, "odd");
+		ctl_diag(m, &dg);
+		diag_fini(&dg);
 	} else if (strcmp(command, "fds") == 0) {
 		json_object_set_new(result, "n",
 		    json_integer((json_int_t)fds_own()));
@@ -196,10 +203,10 @@ raw_read(int fd)
 }
 
 static const char *
-first(const json_t *m, const char *key)
+line(const json_t *m, const char *key, size_t i)
 {
 	const char *s = json_string_value(json_array_get(json_object_get(m,
-	    key), 0));
+	    key), i));
 
 	return s != NULL ? s : "";
 }
@@ -236,8 +243,10 @@ request_and_reply(void **state)
 	assert_string_equal(json_string_value(json_object_get(
 	    json_object_get(result, "args"), "a")), "line\nbreak");
 	assert_true(json_is_true(json_object_get(result, "change")));
-	assert_string_equal(first(m, "warnings"), "echo was said");
-	assert_string_equal(first(m, "errors"), "not ? UTF-8");
+	assert_string_equal(line(m, "warnings", 0), "warning: echo was said");
+	assert_string_equal(line(m, "warnings", 1), "f:3:4: warning: odd");
+	assert_string_equal(line(m, "errors", 0), "not ? UTF-8");
+	assert_string_equal(line(m, "errors", 1), "f:1:2: bad");
 	json_decref(m);
 	assert_int_equal(ctl_call(dir, "big", NULL, 5000, &m), 0);
 	assert_int_equal(json_string_length(json_object_get(json_object_get(m,
@@ -302,9 +311,9 @@ what_is_no_request_is_refused(void **state)
 		shutdown(fd, SHUT_WR);
 		m = raw_read(fd);
 		assert_int_equal(status_of(m), 1);
-		if (strncmp(first(m, "errors"), row[i].why,
+		if (strncmp(line(m, "errors", 0), row[i].why,
 		    strlen(row[i].why)) != 0)
-			fail_msg("%s: %s", row[i].text, first(m, "errors"));
+			fail_msg("%s: %s", row[i].text, line(m, "errors", 0));
 		json_decref(m);
 	}
 	/* without a newline the end of writing ends the request */
@@ -342,7 +351,7 @@ as_user(gid_t gid, gid_t other, size_t size, int want_rc, int want_status,
 		if (rc == 0 && json_is_true(json_object_get(json_object_get(m,
 		    "result"), "change")) != want_change)
 			_exit(3);
-		if (want_status != 0 && strstr(first(m, "errors"),
+		if (want_status != 0 && strstr(line(m, "errors", 0),
 		    "may only read") == NULL)
 			_exit(4);
 		_exit(0);
@@ -389,7 +398,7 @@ groups_decide_who_may_what(void **state)
 			    setuid(60000) < 0)
 				_exit(9);
 			_exit(ctl_call(dir, "echo", NULL, 2000, &m) != 0 ||
-			    strcmp(first(m, "errors"),
+			    strcmp(line(m, "errors", 0),
 			    "permission denied") != 0);
 		}
 		waitpid(pid, &status, 0);
