@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Builds the JSON of status, fingerprint and diff. */
+#include "daemon/status.h"
+
+#include <assert.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/arena.h"
+#include "io/ctl.h"
+
+#define NS 1000000000LL
+
+static const char *const backend_state_name[] = {
+	[BACKEND_ACTIVE] = "active", [BACKEND_DRAIN] = "drain",
+	[BACKEND_DOWN] = "down" };
+static const char *const phase_name[] = { [PHASE_SERVE] = "serving",
+	[PHASE_GSHUT] = "graceful_shutdown", [PHASE_WITHDRAW] = "withdrawn" };
+static const char *const forward_name[] = { [FORWARD_IPIP] = "ipip",
+	[FORWARD_GUE] = "gue", [FORWARD_L2] = "l2", [FORWARD_NAT] = "nat" };
+
+static json_t *
+time_json(int64_t ns)
+{
+	char day[32], buf[64];
+	time_t s = (time_t)(ns / NS);
+	struct tm tm;
+
+	if (ns <= 0 || gmtime_r(&s, &tm) == NULL)
+		return json_null();
+	strftime(day, sizeof(day), "%Y-%m-%dT%H:%M:%S", &tm);
+	snprintf(buf, sizeof(buf), "%s.%03dZ", day, (int)(ns % NS / 1000000));
+	return json_string(buf);
+}
+
+static json_t *
+addr_json(const struct addr *a)
+{
+	char buf[ADDR_STR_MAX];
+
+	return json_string(addr_print(a, buf));
+}
+
+static json_t *
+text_or_null(const char *s)
+{
+	return s != NULL ? ctl_text(s) : json_null();
+}
+
+static json_t *
+config_json(const struct status_config *c)
+{
+	return json_pack("{s:b, s:o, s:o, s:o, s:b, s:o}", "ok", c->ok,
+	    "time", time_json(c->read), "loaded", time_json(c->loaded),
+	    "file", ctl_text(c->file), "kept", c->kept,
+	    "error", text_or_null(c->error));
+}
+
+static json_t *
+interfaces_json(const struct status_input *in)
+{
+	json_t *list = json_array();
+	const struct prog_link *l;
+	size_t i;
+
+	for (i = 0; i < in->conf->ninterface; i++) {
+		l = &in->link[i];
+		json_array_append_new(list, json_pack("{s:o, s:s, s:b, s:o}",
+		    "name", ctl_text(in->conf->interface[i].name),
+		    "mode", l->mode != NULL ? l->mode : "-",
+		    "attached", l->attached, "reason", ctl_text(l->why)));
+	}
+	return list;
+}
+
+static json_t *
+bird_json(const struct bird *b)
+{
+	const struct bird_peer *peer;
+	json_t *list;
+	size_t i, n;
+
+	if (b == NULL)
+		return json_null();
+	list = json_array();
+	peer = bird_peers(b, &n);
+	for (i = 0; i < n; i++)
+		json_array_append_new(list, json_pack("{s:o, s:o, s:I}",
+		    "name", ctl_text(peer[i].name),
+		    "state", ctl_text(peer[i].state), "exported",
+		    (json_int_t)peer[i].exported4 + peer[i].exported6));
+	return json_pack("{s:s, s:o, s:o}", "status",
+	    bird_status_text(bird_status(b)), "reason",
+	    ctl_text(bird_reason(b)), "peers", list);
+}
+
+static json_t *
+addresses_json(const struct status_input *in)
+{
+	json_t *list = json_array();
+	const struct announce_row *row;
+	char buf[PREFIX_STR_MAX];
+	struct prefix p;
+	bool in_bird;
+	size_t i;
+
+	for (i = 0; i < in->announce->n; i++) {
+		row = &in->announce->row[i];
+		p = announce_prefix(row);
+		in_bird = in->bird != NULL && bird_has(in->bird, &p);
+		json_array_append_new(list, json_pack(
+		    "{s:o, s:s, s:b, s:b, s:I, s:o, s:s, s:o, s:b}",
+		    "address", addr_json(&row->addr),
+		    "prefix", prefix_print(&p, buf),
+		    "wanted", row->wanted, "in_bird", in_bird,
+		    "exported", (json_int_t)(in->bird != NULL ?
+		    bird_exported(in->bird, &p) : 0),
+		    "since", time_json(row->since),
+		    "reason", row->wanted ? "" : announce_why_text(row->why),
+		    "service", text_or_null(row->wanted ? NULL : row->service),
+		    "graceful_shutdown", row->wanted && row->gshut));
+	}
+	return list;
+}
+
+/* Why a backend takes no new flows: what its probe met with, if it is that. */
+static const char *
+member_reason(const struct state_member *m)
+{
+	if (m->why == MEMBER_ELIGIBLE)
+		return "";
+	if (m->why == MEMBER_UNHEALTHY && m->health_row != NULL)
+		return probe_result_text(m->health_row->fsm.why);
+	return member_why_text(m->why);
+}
+
+static json_t *
+backends_json(const struct state_pool *p, const struct status_ring *ring)
+{
+	json_t *list = json_array();
+	const struct conf_backend *b;
+	const struct state_member *m;
+	size_t i;
+
+	for (i = 0; i < p->conf->nbackend; i++) {
+		b = &p->conf->backend[i];
+		m = &p->member[i];
+		json_array_append_new(list, json_pack(
+		    "{s:s, s:o, s:I, s:s, s:s, s:s, s:o, s:I, s:b}",
+		    "name", b->name, "address", addr_json(&b->address),
+		    "weight", (json_int_t)b->weight,
+		    "state", backend_state_name[m->state],
+		    "health", health_state_text(m->health),
+		    "reason", member_reason(m),
+		    "since", time_json(m->health_row != NULL ?
+		    m->health_row->since : 0),
+		    "slots", (json_int_t)ring->slots[i],
+		    "eligible", m->why == MEMBER_ELIGIBLE));
+	}
+	return list;
+}
+
+static void
+fingerprint_print(const struct status_ring *ring, char buf[17])
+{
+	snprintf(buf, 17, "%016llx", (unsigned long long)ring->fingerprint);
+}
+
+static json_t *
+pools_json(const struct status_input *in)
+{
+	json_t *list = json_array();
+	const struct state_pool *p;
+	char hex[17];
+	size_t i;
+
+	for (i = 0; i < in->wanted->npool; i++) {
+		p = &in->wanted->pool[i];
+		fingerprint_print(&in->ring[i], hex);
+		json_array_append_new(list, json_pack(
+		    "{s:s, s:o, s:s, s:I, s:I, s:I, s:b, s:b, s:o}",
+		    "name", p->conf->name, "check", text_or_null(
+		    p->conf->check != NULL ? p->conf->check->name : NULL),
+		    "fingerprint", hex, "slots", (json_int_t)in->ring[i].size,
+		    "eligible", (json_int_t)p->eligible,
+		    "needed", (json_int_t)p->needed, "ready", p->ready,
+		    "failed_open", p->failed_open,
+		    "backends", backends_json(p, &in->ring[i])));
+	}
+	return list;
+}
+
+static bool
+pool_ready(const struct state *wanted, const struct conf_pool *pool)
+{
+	size_t i;
+
+	for (i = 0; i < wanted->npool; i++)
+		if (wanted->pool[i].conf == pool)
+			return wanted->pool[i].ready;
+	return false;
+}
+
+static json_t *
+services_json(const struct status_input *in)
+{
+	json_t *list = json_array(), *addresses, *listen;
+	const struct conf_service *s;
+	const char *proto;
+	size_t i, j;
+
+	for (i = 0; i < in->conf->nservice; i++) {
+		s = &in->conf->service[i];
+		addresses = json_array();
+		for (j = 0; j < s->naddress; j++)
+			json_array_append_new(addresses,
+			    addr_json(&s->address[j].address));
+		listen = json_array();
+		for (j = 0; j < s->nlisten; j++) {
+			proto = s->listen[j].proto == IPPROTO_TCP ? "tcp" :
+			    "udp";
+			json_array_append_new(listen, s->listen[j].port == 0 ?
+			    json_sprintf("%s/*", proto) :
+			    json_sprintf("%s/%u", proto, s->listen[j].port));
+		}
+		json_array_append_new(list, json_pack(
+		    "{s:s, s:s, s:s, s:s, s:b, s:b, s:o, s:o}",
+		    "name", s->name, "pool", s->pool->name,
+		    "forward", forward_name[s->forward],
+		    "hash", s->hash == HASH_SOURCE ? "source" : "flow",
+		    "required", s->required,
+		    "ready", pool_ready(in->wanted, s->pool),
+		    "addresses", addresses, "listen", listen));
+	}
+	return list;
+}
+
+/* An override names an address, people say POOL/BACKEND. */
+static json_t *
+override_object(const struct conf *c, const struct override *o)
+{
+	const struct conf_pool *p;
+	char buf[ADDR_STR_MAX];
+	size_t i;
+
+	if (o->pool == NULL)
+		return json_string("node");
+	p = conf_pool_find(c, o->pool);
+	for (i = 0; p != NULL && i < p->nbackend; i++)
+		if (addr_cmp(&p->backend[i].address, &o->addr) == 0)
+			return json_sprintf("%s/%s", o->pool,
+			    p->backend[i].name);
+	return json_sprintf("%s/%s", o->pool, addr_print(&o->addr, buf));
+}
+
+static json_t *
+overrides_json(const struct status_input *in)
+{
+	json_t *list = json_array();
+	const struct override *o;
+	size_t i;
+
+	for (i = 0; i < in->overrides->n; i++) {
+		o = &in->overrides->row[i];
+		json_array_append_new(list, json_pack("{s:o, s:s, s:o}",
+		    "object", override_object(in->conf, o),
+		    "state", backend_state_name[o->state],
+		    "since", time_json(o->since)));
+	}
+	return list;
+}
+
+json_t *
+status_build(const struct status_input *in)
+{
+	json_t *o = json_pack("{s:o, s:o, s:s, s:I, s:o, s:s, s:s, s:o, s:b, "
+	    "s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+	    "time", time_json(in->now), "node", ctl_text(in->node),
+	    "version", PACKAGE_VERSION, "pid", (json_int_t)in->pid,
+	    "started", time_json(in->started),
+	    "state", in->node_state == NODE_DRAIN ? "drain" : "active",
+	    "phase", phase_name[in->phase],
+	    "phase_until", time_json(in->phase_until),
+	    "forwarding", in->forwarding,
+	    "forwarding_reason", ctl_text(in->forwarding_reason),
+	    "config", config_json(in->config),
+	    "interfaces", interfaces_json(in),
+	    "bird", bird_json(in->bird),
+	    "addresses", addresses_json(in), "pools", pools_json(in),
+	    "services", services_json(in), "overrides", overrides_json(in));
+
+	assert(o != NULL);
+	return o;
+}
+
+json_t *
+fingerprint_build(const struct state *wanted, const struct status_ring *ring)
+{
+	json_t *o = json_object();
+	char hex[17];
+	size_t i;
+
+	for (i = 0; i < wanted->npool; i++) {
+		fingerprint_print(&ring[i], hex);
+		json_object_set_new(o, wanted->pool[i].conf->name,
+		    json_string(hex));
+	}
+	return o;
+}
+
+static const struct state_ring *
+ring_of(const struct state *wanted, const char *pool)
+{
+	size_t i;
+
+	for (i = 0; i < wanted->nring; i++)
+		if (strcmp(wanted->ring[i].pool, pool) == 0)
+			return &wanted->ring[i];
+	return NULL;
+}
+
+/* How often each backend number owns a slot. */
+static void
+slots_count(const uint32_t *word, uint32_t size, uint32_t *count)
+{
+	uint32_t i;
+
+	memset(count, 0, XLB_BACKENDS * sizeof(*count));
+	for (i = 0; i < size; i++)
+		if (XLB_SLOT_CUR(word[i]) < XLB_BACKENDS)
+			count[XLB_SLOT_CUR(word[i])]++;
+}
+
+struct status_ring *
+status_rings(const struct state *wanted, struct ring_cache *rc, struct arena *a)
+{
+	struct status_ring *list = arena_calloc(a, wanted->npool + 1,
+	    sizeof(*list));
+	uint32_t *word = arena_calloc(a, wanted->ring_size, sizeof(*word));
+	uint32_t *count = arena_calloc(a, XLB_BACKENDS, sizeof(*count));
+	const struct state_pool *p;
+	const struct state_ring *ring;
+	size_t i, j;
+
+	for (i = 0; i < wanted->npool; i++) {
+		p = &wanted->pool[i];
+		list[i].slots = arena_calloc(a, p->conf->nbackend + 1,
+		    sizeof(list[i].slots[0]));
+		ring = ring_of(wanted, p->conf->name);
+		if (ring == NULL)
+			continue;
+		list[i].size = wanted->ring_size;
+		list[i].fingerprint = state_ring_fingerprint(rc, wanted, ring);
+		state_ring_words(rc, wanted, ring, word);
+		slots_count(word, wanted->ring_size, count);
+		for (j = 0; j < p->conf->nbackend; j++)
+			if (p->member[j].number > 0)
+				list[i].slots[j] = count[p->member[j].number];
+	}
+	return list;
+}
+
+/* `moved` of the plan's last operation on that ring: it counts all. */
+static uint32_t
+ring_moved(const struct plan *p, uint32_t number)
+{
+	const struct op_ring *r;
+	uint32_t moved = 0;
+	size_t i;
+
+	for (i = 0; i < p->n; i++)
+		if (p->op[i].kind == OP_RING_SLOTS ||
+		    p->op[i].kind == OP_RING_NEW) {
+			r = p->op[i].row;
+			if (r->number == number)
+				moved = r->moved;
+		}
+	return moved;
+}
+
+/* A ring that is changed in two steps is one object. */
+static bool
+listed(const json_t *list, const char *object)
+{
+	const char *last = json_string_value(json_array_get(list,
+	    json_array_size(list) - 1));
+	size_t i;
+
+	if (last == NULL || strncmp(object, "ring ", 5) != 0)
+		return false;
+	for (i = 0; i < json_array_size(list); i++)
+		if (strcmp(json_string_value(json_array_get(list, i)),
+		    object) == 0)
+			return true;
+	return false;
+}
+
+json_t *
+diff_build(const struct plan *p, const struct state *wanted)
+{
+	json_t *added = json_array(), *changed = json_array();
+	json_t *removed = json_array(), *pools = json_array(), *list;
+	const char *verb;
+	char buf[256];
+	size_t i;
+
+	for (i = 0; i < p->n; i++) {
+		if (p->op[i].kind == OP_GRACE)
+			continue;
+		verb = op_verb(&p->op[i]);
+		list = strcmp(verb, "add") == 0 ? added :
+		    strcmp(verb, "remove") == 0 ? removed : changed;
+		op_print(&p->op[i], buf, sizeof(buf));
+		if (!listed(list, buf))
+			json_array_append_new(list, ctl_text(buf));
+	}
+	for (i = 0; i < wanted->nring; i++)
+		json_array_append_new(pools, json_pack("{s:s, s:I, s:I, s:n}",
+		    "name", wanted->ring[i].pool,
+		    "slots", (json_int_t)wanted->ring_size, "slots_moved",
+		    (json_int_t)ring_moved(p, wanted->ring[i].number),
+		    "flows_moved"));
+	return json_pack("{s:o, s:o, s:o, s:o}", "added", added,
+	    "changed", changed, "removed", removed, "pools", pools);
+}
