@@ -30,3 +30,4 @@ uninstall-systemd:
 
 TESTS += tests/unit_file.sh
 EXTRA_DIST += tests/unit_file.sh
+dist_bashcompletion_DATA = etc/completion/xlb

@@ -8,9 +8,11 @@ EXTRA_DIST += tests/golden/conf.sh tests/golden/shipped.sh
 EXTRA_DIST += tests/golden/in tests/golden/ok
 
 .PHONY: update-goldens
-update-goldens: tests/golden/conf_show
+update-goldens: tests/golden/conf_show xlb
 	UPDATE=1 top_srcdir='$(abs_top_srcdir)' \
 	    top_builddir='$(abs_top_builddir)' $(srcdir)/tests/golden/conf.sh
+	UPDATE=1 top_srcdir='$(abs_top_srcdir)' \
+	    top_builddir='$(abs_top_builddir)' $(srcdir)/tests/ctl/xlb.py
 
 check_PROGRAMS += tests/golden/schema_dump
 tests_golden_schema_dump_SOURCES = tests/golden/schema_dump.c

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The completion for bash, made from the table, and what it asks for while
+ * somebody types. */
+#include <string.h>
+
+#include "ctl/command.h"
+#include "io/ctl.h"
+
+#define TYPING_MS 500
+
+static const char head[] =
+    "# SPDX-License-Identifier: GPL-2.0-or-later\n"
+    "# Made by `xlb completion bash` from the table of commands; a test holds\n"
+    "# it against that table.\n"
+    "_xlb()\n"
+    "{\n"
+    "\tlocal cur prev command=\"\" i\n"
+    "\tlocal -a run=(xlb)\n"
+    "\n"
+    "\tcur=${COMP_WORDS[COMP_CWORD]}\n"
+    "\tprev=${COMP_WORDS[COMP_CWORD-1]}\n"
+    "\tCOMPREPLY=()\n"
+    "\tfor ((i = 1; i < COMP_CWORD; i++)); do\n"
+    "\t\tcase ${COMP_WORDS[i]} in\n";
+
+static const char tail[] =
+    "\tesac\n"
+    "}\n"
+    "complete -F _xlb xlb\n";
+
+static void
+words_print(const char *indent, const char *words)
+{
+	printf("%sCOMPREPLY=($(compgen -W \"%s\" -- \"$cur\"))\n", indent,
+	    words);
+}
+
+/* "--config FILE": a path follows, whatever it is called. */
+static void
+options_print(void)
+{
+	size_t i;
+
+	fputs("\t\t", stdout);
+	for (i = 0; option_table[i] != NULL; i++)
+		printf("%s%.*s", i > 0 ? "|" : "",
+		    (int)strcspn(option_table[i], " "), option_table[i]);
+	fputs(")\n"
+	    "\t\t\trun+=(\"${COMP_WORDS[i]}\" \"${COMP_WORDS[i+1]}\")\n"
+	    "\t\t\t((++i == COMP_CWORD)) && {\n"
+	    "\t\t\t\tCOMPREPLY=($(compgen -f -- \"$cur\"))\n"
+	    "\t\t\t\treturn\n"
+	    "\t\t\t}\n"
+	    "\t\t\t;;\n"
+	    "\t\t-*) ;;\n"
+	    "\t\t*)\n"
+	    "\t\t\tcommand=${COMP_WORDS[i]}\n"
+	    "\t\t\tbreak\n"
+	    "\t\t\t;;\n"
+	    "\t\tesac\n"
+	    "\tdone\n", stdout);
+}
+
+static void
+commands_print(void)
+{
+	const struct command *c;
+	size_t i;
+
+	fputs("\tif [[ -z $command ]]; then\n"
+	    "\t\tCOMPREPLY=($(compgen -W \"", stdout);
+	for (c = command_table; c->name != NULL; c++)
+		printf("%s%s", c == command_table ? "" : " ", c->name);
+	for (i = 0; option_table[i] != NULL; i++)
+		printf(" %.*s", (int)strcspn(option_table[i], " "),
+		    option_table[i]);
+	fputs(" --json --help --version\" -- \"$cur\"))\n"
+	    "\t\treturn\n"
+	    "\tfi\n", stdout);
+}
+
+static void
+command_print(const struct command *c)
+{
+	static const char *const argument[] = {
+		[COMPLETE_NONE] = NULL,
+		[COMPLETE_FILE] = "\t\tCOMPREPLY=($(compgen -f -- \"$cur\"))\n",
+		[COMPLETE_OBJECT] = "\t\tCOMPREPLY=($(compgen -W \"$(\"${run[@]"
+		    "}\" completion objects 2>/dev/null)\" -- \"$cur\"))\n",
+		[COMPLETE_COMMAND] = "\t\tCOMPREPLY=($(compgen -W \"$(xlb "
+		    "completion commands)\" -- \"$cur\"))\n",
+	};
+	const struct flag_row *f;
+	char flags[256] = "--json";
+
+	for (f = flag_table; f->name != NULL; f++)
+		if ((c->flags & f->flag) && f->built) {
+			strcat(flags, " ");
+			strcat(flags, f->name);
+		}
+	printf("\t%s)\n", c->name);
+	if (argument[c->complete] == NULL) {
+		words_print("\t\t", flags);
+	} else {
+		fputs("\t\tif [[ $cur == -* ]]; then\n", stdout);
+		words_print("\t\t\t", flags);
+		printf("\t\t\treturn\n\t\tfi\n%s", argument[c->complete]);
+	}
+	fputs("\t\t;;\n", stdout);
+}
+
+static void
+bash_print(void)
+{
+	const struct command *c;
+
+	fputs(head, stdout);
+	options_print();
+	commands_print();
+	fputs("\tcase $command in\n", stdout);
+	for (c = command_table; c->name != NULL; c++)
+		command_print(c);
+	fputs(tail, stdout);
+}
+
+/* What may be drained, a word a line; nothing if nobody answers. */
+static int
+objects_print(const struct context *x)
+{
+	json_t *reply, *pools, *p, *backends;
+	size_t i, j;
+
+	puts("node");
+	if (ctl_call(x->o.run_dir, "status", NULL, TYPING_MS, &reply) < 0)
+		return STATUS_DONE;
+	pools = json_object_get(json_object_get(reply, "result"), "pools");
+	for (i = 0; i < json_array_size(pools); i++) {
+		p = json_array_get(pools, i);
+		backends = json_object_get(p, "backends");
+		for (j = 0; j < json_array_size(backends); j++)
+			printf("%s/%s\n",
+			    json_string_value(json_object_get(p, "name")),
+			    json_string_value(json_object_get(
+			    json_array_get(backends, j), "name")));
+	}
+	json_decref(reply);
+	return STATUS_DONE;
+}
+
+int
+completion_run(const struct context *x)
+{
+	const char *what = x->narg > 0 ? x->arg[0] : "bash";
+	const struct command *c;
+
+	if (strcmp(what, "objects") == 0)
+		return objects_print(x);
+	if (strcmp(what, "commands") == 0) {
+		for (c = command_table; c->name != NULL; c++)
+			puts(c->name);
+		return STATUS_DONE;
+	}
+	if (strcmp(what, "bash") != 0) {
+		complain("completion: bash, commands or objects");
+		return STATUS_USAGE;
+	}
+	bash_print();
+	return STATUS_DONE;
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* xlb: options, then a command of the table. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/text.h"
+#include "ctl/command.h"
+#include "io/log.h"
+
+enum { OPT_HELP = OPT_OWN, OPT_VERSION, OPT_JSON };
+
+static const struct option long_options[] = {
+	OPTIONS_LONG,
+	{ "help", no_argument, NULL, OPT_HELP },
+	{ "version", no_argument, NULL, OPT_VERSION },
+	{ "json", no_argument, NULL, OPT_JSON },
+	{ NULL, 0, NULL, 0 }
+};
+
+static int
+command_unknown(const char *name)
+{
+	const struct command *c;
+	struct text_guess guess;
+	char buf[TEXT_SHOW_MAX];
+	size_t i;
+
+	for (i = 0; command_later[i] != NULL; i++)
+		if (strcmp(command_later[i], name) == 0) {
+			fprintf(stderr, "xlb %s is not available in this "
+			    "version\n", name);
+			return STATUS_USAGE;
+		}
+	text_guess_init(&guess, name);
+	for (c = command_table; c->name != NULL; c++)
+		text_guess_try(&guess, c->name);
+	if (guess.best != NULL)
+		complain("unknown command: %s, did you mean %s?",
+		    text_show(name, buf), guess.best);
+	else
+		complain("unknown command: %s, see xlb help",
+		    text_show(name, buf));
+	return STATUS_USAGE;
+}
+
+static const struct flag_row *
+flag_find(const char *name)
+{
+	const struct flag_row *f;
+
+	for (f = flag_table; f->name != NULL; f++)
+		if (strcmp(f->name, name) == 0)
+			return f;
+	return NULL;
+}
+
+/* One option behind the command: 0, or the exit status. */
+static int
+flag_take(struct context *x, const char *arg)
+{
+	const struct flag_row *f = flag_find(arg);
+	size_t i, len;
+
+	if (f != NULL && ((x->command->flags | FLAG_JSON) & f->flag)) {
+		x->flags |= f->flag;
+		if (f->built)
+			return 0;
+		fprintf(stderr, "xlb %s %s is not available in this version\n",
+		    x->command->name, arg);
+		return STATUS_USAGE;
+	}
+	for (i = 0; option_table[i] != NULL; i++) {
+		len = strcspn(option_table[i], " ");
+		if (strncmp(arg, option_table[i], len) == 0 &&
+		    (arg[len] == '\0' || arg[len] == '=')) {
+			complain("%.*s goes before the command", (int)len, arg);
+			return STATUS_USAGE;
+		}
+	}
+	complain("%s has no option %s, see xlb help %s", x->command->name, arg,
+	    x->command->name);
+	return STATUS_USAGE;
+}
+
+/* Sorts what is behind the command into options and arguments. */
+static int
+arguments_take(struct context *x, int argc, char **argv)
+{
+	int i, rc;
+	bool options = true;
+
+	x->arg = argv;		/* arguments move to its front */
+	for (i = 0; i < argc; i++) {
+		if (options && strcmp(argv[i], "--") == 0) {
+			options = false;
+		} else if (options && argv[i][0] == '-' && argv[i][1] != '\0') {
+			rc = flag_take(x, argv[i]);
+			if (rc != 0)
+				return rc;
+		} else {
+			x->arg[x->narg++] = argv[i];
+		}
+	}
+	if (x->narg < x->command->least) {
+		complain("%s wants an argument: %s", x->command->name,
+		    x->command->args);
+		return STATUS_USAGE;
+	}
+	if (x->narg > x->command->most) {
+		complain("%s: too many arguments, see xlb help %s",
+		    x->command->name, x->command->name);
+		return STATUS_USAGE;
+	}
+	return 0;
+}
+
+static int
+command_run(struct context *x, int argc, char **argv)
+{
+	static const struct command completion = { .name = "completion",
+	    .args = "", .most = 1, .help = "", .run = completion_run };
+	int rc;
+
+	x->command = command_find(argv[0]);
+	if (x->command == NULL && strcmp(argv[0], completion.name) == 0)
+		x->command = &completion;
+	if (x->command == NULL)
+		return command_unknown(argv[0]);
+	rc = arguments_take(x, argc - 1, argv + 1);
+	return rc != 0 ? rc : x->command->run(x);
+}
+
+int
+main(int argc, char *argv[])
+{
+	struct context x = { .o = OPTIONS_INIT };
+	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+	int opt;
+
+	log_init("xlb", false);
+	x.terminal = isatty(STDOUT_FILENO);
+	x.colour = x.terminal && (no_color == NULL || *no_color == '\0') &&
+	    term != NULL && strcmp(term, "dumb") != 0;
+	while ((opt = getopt_long(argc, argv, "+h", long_options, NULL)) != -1) {
+		if (options_take(&x.o, opt, optarg) == 0)
+			continue;
+		switch (opt) {
+		case OPT_JSON:
+			x.flags |= FLAG_JSON;
+			break;
+		case OPT_VERSION:
+			return version_run(&x);
+		case 'h':
+		case OPT_HELP:
+			usage_print(stdout);
+			return STATUS_DONE;
+		default:
+			return STATUS_USAGE;
+		}
+	}
+	if (optind == argc) {
+		usage_print(stderr);
+		return STATUS_USAGE;
+	}
+	return command_run(&x, argc - optind, argv + optind);
+}

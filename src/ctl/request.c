@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Commands that the daemon does: reload, restart, stop, drain, undrain,
+ * fingerprint. */
+#include <stdint.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "ctl/command.h"
+#include "io/ctl.h"
+
+#define QUICK_MS 10000
+#define RELOAD_MS 60000
+#define RESTART_MS 10000	/* until the new daemon answers */
+#define POLL_MS 100
+
+static const char *
+member(const json_t *o, const char *key)
+{
+	const char *s = json_string_value(json_object_get(o, key));
+
+	return s != NULL ? s : "";
+}
+
+/* What a stop waits for, on one line that is written over. */
+struct progress {
+	const struct context *x;
+	bool shown;
+};
+
+static void
+progress_show(void *arg)
+{
+	struct progress *p = arg;
+	json_t *reply, *result;
+	const char *phase;
+
+	if (!isatty(STDERR_FILENO) || ctl_call(p->x->o.run_dir, "status", NULL,
+	    500, &reply) < 0)
+		return;
+	result = json_object_get(reply, "result");
+	phase = member(result, "phase");
+	fprintf(stderr, "\r\033[Kstopping: %s",
+	    strcmp(phase, "graceful_shutdown") == 0 ?
+	    "still announced, with GRACEFUL_SHUTDOWN" :
+	    strcmp(phase, "withdrawn") == 0 ? "withdrawn, still forwarding" :
+	    phase);
+	p->shown = true;
+	json_decref(reply);
+}
+
+/* For as long as graceful_shutdown and linger last, which the daemon knows. */
+static int
+ask_patiently(const struct context *x, const char *command, json_t *args,
+    json_t **reply)
+{
+	struct progress p = { .x = x };
+	int rc;
+
+	rc = ctl_call_tick(x->o.run_dir, command, args, -1, progress_show, &p,
+	    reply);
+	if (p.shown)
+		fputs("\r\033[K", stderr);
+	return rc < 0 ? ask_failed(x, rc) : 0;
+}
+
+/* Shows what came, and `said` (NULL: nothing) if it was done. Takes `reply`. */
+static int
+reply_show(const struct context *x, int status, json_t *reply,
+    const char *said)
+{
+	int rc = x->flags & FLAG_JSON ? reply_out(x, reply) : STATUS_DONE;
+
+	if (rc != STATUS_DONE && status == STATUS_DONE)
+		status = rc;
+	if (status == STATUS_DONE && said != NULL && !(x->flags & FLAG_JSON))
+		puts(said);
+	json_decref(reply);
+	return status;
+}
+
+/* What is answered at once. */
+static int
+request(const struct context *x, const char *command, json_t *args,
+    int timeout_ms, const char *said)
+{
+	json_t *reply;
+	int status = ask(x, command, args, timeout_ms, &reply);
+
+	return status != 0 ? status :
+	    reply_show(x, reply_take(reply), reply, said);
+}
+
+int
+reload_run(const struct context *x)
+{
+	return request(x, "reload", NULL, RELOAD_MS, "reloaded");
+}
+
+int
+stop_run(const struct context *x)
+{
+	json_t *reply;
+	int status = ask_patiently(x, "stop", NULL, &reply);
+
+	return status != 0 ? status :
+	    reply_show(x, reply_take(reply), reply, "stopped");
+}
+
+/* When the daemon that answers was started; "" if none does. */
+static void
+started_get(const struct context *x, char *buf, size_t len)
+{
+	json_t *reply;
+
+	buf[0] = '\0';
+	if (ctl_call(x->o.run_dir, "status", NULL, 1000, &reply) < 0)
+		return;
+	snprintf(buf, len, "%s", member(json_object_get(reply, "result"),
+	    "started"));
+	json_decref(reply);
+}
+
+static int64_t
+now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000LL + ts.tv_nsec / 1000000;
+}
+
+/* --flush is a stop and a start. */
+int
+restart_run(const struct context *x)
+{
+	const struct timespec pause = { 0, POLL_MS * 1000000L };
+	char before[64], after[64];
+	json_t *reply;
+	int64_t until;
+	int status;
+
+	started_get(x, before, sizeof(before));
+	status = ask_patiently(x, "restart", json_pack("{s:b}", "flush",
+	    (x->flags & FLAG_FLUSH) != 0), &reply);
+	if (status != 0)
+		return status;
+	status = reply_take(reply);
+	if (status != STATUS_DONE)
+		return reply_show(x, status, reply, NULL);
+	until = now_ms() + RESTART_MS;
+	do {
+		nanosleep(&pause, NULL);
+		started_get(x, after, sizeof(after));
+	} while ((after[0] == '\0' || strcmp(before, after) == 0) &&
+	    now_ms() < until);
+	if (after[0] == '\0' || strcmp(before, after) == 0) {
+		complain("no new xlbd answers after %d s: see its log",
+		    RESTART_MS / 1000);
+		status = STATUS_FAILED;
+	}
+	return reply_show(x, status, reply, "restarted");
+}
+
+static int
+drain_request(const struct context *x, const char *command)
+{
+	const char *what = x->arg[0], *slash = strchr(what, '/');
+	json_t *args;
+
+	if (strcmp(what, "node") == 0) {
+		args = json_pack("{s:b}", "node", 1);
+	} else if (slash == NULL || slash == what || slash[1] == '\0' ||
+	    strchr(slash + 1, '/') != NULL) {
+		complain("%s: %s is neither POOL/BACKEND nor node", command,
+		    what);
+		return STATUS_USAGE;
+	} else {
+		args = json_pack("{s:s%, s:s}", "pool", what,
+		    (size_t)(slash - what), "backend", slash + 1);
+		if (args == NULL) {
+			complain("%s: the name is not UTF-8", command);
+			return STATUS_USAGE;
+		}
+	}
+	return request(x, command, args, QUICK_MS, NULL);
+}
+
+int
+drain_run(const struct context *x)
+{
+	return drain_request(x, "drain");
+}
+
+int
+undrain_run(const struct context *x)
+{
+	return drain_request(x, "undrain");
+}
+
+int
+fingerprint_run(const struct context *x)
+{
+	json_t *reply, *result;
+	const char *pool;
+	json_t *value;
+	int status, width = 4;
+
+	status = ask(x, "fingerprint", NULL, QUICK_MS, &reply);
+	if (status != 0)
+		return status;
+	status = reply_take(reply);
+	result = json_object_get(reply, "result");
+	if (status == STATUS_DONE && (x->flags & FLAG_JSON)) {
+		status = json_out(x, json_incref(result));
+	} else if (status == STATUS_DONE) {
+		json_object_foreach(result, pool, value)
+			if (json_is_string(value) && (int)strlen(pool) > width)
+				width = (int)strlen(pool);
+		json_object_foreach(result, pool, value)
+			if (json_is_string(value))
+				printf("%-*s  %s\n", width, pool,
+				    json_string_value(value));
+	}
+	json_decref(reply);
+	return status;
+}

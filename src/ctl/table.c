@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What xlb can do. */
+#include <string.h>
+
+#include "ctl/command.h"
+
+const struct command command_table[] = {
+	{ "check", "[FILE]", 0, 1, 0, COMPLETE_FILE,
+	    "read the configuration, say what is wrong with it", check_run },
+	{ "diff", "[FILE]", 0, 1, FLAG_EXIT_CODE, COMPLETE_FILE,
+	    "show what a reload would change", diff_run },
+	{ "reload", "", 0, 0, 0, COMPLETE_NONE,
+	    "make the daemon read its configuration again", reload_run },
+	{ "restart", "", 0, 0, FLAG_FLUSH, COMPLETE_NONE,
+	    "replace the daemon; no packet is lost", restart_run },
+	{ "stop", "", 0, 0, 0, COMPLETE_NONE,
+	    "withdraw everything, then stop forwarding", stop_run },
+	{ "status", "", 0, 0, FLAG_WATCH, COMPLETE_NONE,
+	    "show what is served, what is down, and why",
+	    status_run },
+	{ "drain", "POOL/BACKEND|node", 1, 1, FLAG_WAIT, COMPLETE_OBJECT,
+	    "send no new flows there, until undrain", drain_run },
+	{ "undrain", "POOL/BACKEND|node", 1, 1, 0, COMPLETE_OBJECT,
+	    "end a drain", undrain_run },
+	{ "fingerprint", "", 0, 0, 0, COMPLETE_NONE,
+	    "show the fingerprint of each pool's ring", fingerprint_run },
+	{ "bird-config", "", 0, 0, 0, COMPLETE_NONE,
+	    "print a whole bird.conf for the bgp: section", bird_config_run },
+	{ "version", "", 0, 0, 0, COMPLETE_NONE,
+	    "show the version", version_run },
+	{ "help", "[COMMAND]", 0, 1, 0, COMPLETE_COMMAND,
+	    "show the commands, or one of them", help_run },
+	{ .name = NULL }
+};
+
+const char *const command_later[] = { "detach", "stats", "services", "pools",
+    "backends", "flows", "rings", "neighbors", "bgp", "events", "lookup",
+    "import-keepalived", NULL };
+
+const struct flag_row flag_table[] = {
+	{ "--json", FLAG_JSON, true, "print JSON" },
+	{ "-w", FLAG_WATCH, true, "go on showing it, in place" },
+	{ "--exit-code", FLAG_EXIT_CODE, true,
+	    "exit with 1 if there are changes" },
+	{ "--flush", FLAG_FLUSH, true,
+	    "begin with empty maps: every flow may move" },
+	{ "--wait", FLAG_WAIT, false, "return when its flows have ended" },
+	{ .name = NULL }
+};
+
+const char *const option_table[] = { "--config FILE", "--run-dir DIR",
+    "--bpf-dir DIR", "--state-dir DIR", "--bird-dir DIR",
+    "--bird-socket PATH", NULL };
+
+const struct command *
+command_find(const char *name)
+{
+	const struct command *c;
+
+	for (c = command_table; c->name != NULL; c++)
+		if (strcmp(c->name, name) == 0)
+			return c;
+	return NULL;
+}

@@ -1,0 +1,627 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""xlb against a daemon that says what it is told to: exit statuses, JSON, text,
+live view, and that usage, manual and completion know the same commands.
+
+UPDATE=1 rewrites tests/golden/status/*.txt: read the diff.
+"""
+
+import contextlib
+import difflib
+import fcntl
+import json
+import os
+import pathlib
+import pty
+import re
+import select
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+import threading
+import time
+
+TOP = pathlib.Path(os.environ.get("top_srcdir", pathlib.Path(__file__).parents[2]))
+XLB = pathlib.Path(os.environ.get("top_builddir", ".")).resolve() / "xlb"
+GOLDEN = TOP / "tests/golden/status"
+CLEAN = {"PATH": os.environ["PATH"], "TERM": "xterm", "LC_ALL": "C.UTF-8"}
+TESTS = []
+
+
+def test(fn):
+    TESTS.append(fn)
+    return fn
+
+
+def equal(got, want, what=""):
+    if got != want:
+        raise AssertionError(f"{what}: got {got!r}, want {want!r}")
+
+
+class Daemon:
+    """Answers each request with what `answers` has for its command: a reply, or
+    a function of the arguments; None: closes without one."""
+
+    def __init__(self, directory, answers):
+        self.requests = []
+        self.answers = answers
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.path = f"{directory}/xlb.sock"
+        self.sock.bind(self.path)
+        self.sock.listen(8)
+        self.thread = threading.Thread(target=self.serve, daemon=True)
+        self.thread.start()
+
+    def serve(self):
+        while True:
+            try:
+                client, _ = self.sock.accept()
+            except OSError:
+                return
+            with client, client.makefile("rwb") as f:
+                request = json.loads(f.readline())
+                self.requests.append(request)
+                answer = self.answers.get(request["command"], reply(1))
+                if callable(answer):
+                    answer = answer(request["args"])
+                with contextlib.suppress(BrokenPipeError):
+                    if isinstance(answer, bytes):
+                        f.write(answer)
+                    elif answer is not None:
+                        f.write(json.dumps(answer).encode() + b"\n")
+
+    def close(self):
+        self.sock.shutdown(socket.SHUT_RDWR)
+        self.sock.close()
+        self.thread.join()
+        os.unlink(self.path)
+
+
+def reply(status=0, errors=(), warnings=(), **result):
+    return {"schema": 1, "exit": status, "errors": list(errors),
+            "warnings": list(warnings), "result": result}
+
+
+@contextlib.contextmanager
+def daemon(**answers):
+    with tempfile.TemporaryDirectory(prefix="xlb-ctl.") as d:
+        server = Daemon(d, answers)
+        server.dir = d
+        try:
+            yield server
+        finally:
+            server.close()
+
+
+def xlb(*args, run_dir="/nonexistent", stdin=""):
+    return subprocess.run([XLB, "--run-dir", run_dir, *args], input=stdin,
+                          capture_output=True, text=True, timeout=30,
+                          env=CLEAN, check=False)
+
+
+def expect(r, status, out=None, err=None):
+    equal(r.returncode, status, f"exit status of {r.args} ({r.stderr})")
+    if out is not None:
+        equal(r.stdout, out, "stdout")
+    if err is not None:
+        equal(r.stderr, err, "stderr")
+
+
+CONF = """interfaces: [{name: eth0}]
+pools:
+  web: {backends: [{name: a, address: 10.0.0.1}, {name: b, address: 10.0.0.2}]}
+services:
+  - {name: www, addresses: [203.0.113.1], listen: [tcp/80], pool: web}
+"""
+BGP = "bgp: {local_as: 64512, neighbors: [{address: 192.0.2.9, as: 64500}]}\n"
+
+
+# Exit statuses: command line, the daemon's answer (None: there is no daemon),
+# exit status, a piece of standard error.
+GOOD, BAD = "GOOD", "BAD"
+EXITS = [
+    ([], None, 2, "usage: xlb"),
+    (["--help"], None, 0, ""),
+    (["-h"], None, 0, ""),
+    (["--version"], None, 0, ""),
+    (["--nonsense"], None, 2, "unrecognized option"),
+    (["--config"], None, 2, "requires an argument"),
+    (["nonsense"], None, 2, "xlb: unknown command: nonsense, see xlb help"),
+    (["stauts"], None, 2, "did you mean status?"),
+    (["version"], None, 0, ""),
+    (["version", "x"], None, 2, "too many arguments"),
+    (["help"], None, 0, ""),
+    (["help", "drain"], None, 0, ""),
+    (["help", "nonsense"], None, 2, "unknown command: nonsense"),
+    (["check", GOOD], None, 0, "warning: "),
+    (["check", BAD], None, 3, "bad.yaml:3:69: pools.web.backends[1].address"),
+    (["check", "/nonexistent"], None, 3, "/nonexistent: No such file"),
+    (["check", GOOD, GOOD], None, 2, "too many arguments"),
+    (["check", "-w"], None, 2, "check has no option -w"),
+    (["check", "--", "-w"], None, 3, "-w: No such file"),
+    (["check", "--config", "x"], None, 2, "--config goes before the command"),
+    (["check", "--config=x"], None, 2, "--config goes before the command"),
+    (["diff", "/nonexistent"], None, 3, "/nonexistent: No such file"),
+    (["diff", GOOD], None, 4, "xlbd is not running: "),
+    (["diff", GOOD], reply(added=[], changed=[], removed=[], pools=[]), 0, ""),
+    (["diff", "--exit-code", GOOD],
+     reply(added=[], changed=[], removed=[], pools=[]), 0, ""),
+    (["diff", GOOD], reply(added=["vip 1"], changed=[], removed=[], pools=[]),
+     0, ""),
+    (["diff", "--exit-code", GOOD],
+     reply(added=["vip 1"], changed=[], removed=[], pools=[]), 1, ""),
+    (["diff", "--exit-code", GOOD],
+     reply(added=[], changed=[], removed=["vip 1"], pools=[]), 1, ""),
+    (["diff", "--json", "--exit-code", GOOD],
+     reply(added=[], changed=["vip 1"], removed=[], pools=[]), 1, ""),
+    (["diff", GOOD], reply(3, ["f:1:1: wrong"]), 3, "f:1:1: wrong\n"),
+    (["reload"], None, 4, "xlbd is not running: "),
+    (["reload"], reply(), 0, ""),
+    (["reload"], reply(0, [], ["warning: no BIRD"]), 0, "warning: no BIRD\n"),
+    (["reload"], reply(1, ["eth9: no such interface"]), 1, "eth9: no such"),
+    (["reload"], reply(3, ["x:1:2: a", "x:3:4: b"]), 3,
+     "x:1:2: a\nx:3:4: b\n"),
+    (["reload", "now"], None, 2, "too many arguments"),
+    (["stop"], None, 4, "xlbd is not running: "),
+    (["stop"], reply(), 0, ""),
+    (["stop"], lambda args: None, 1, "xlbd ended before it answered"),
+    (["stop"], b"{}\n", 1, "not understood"),
+    (["stop"], b'{"schema":2,"exit":0}\n', 1, "not understood"),
+    (["restart"], None, 4, "xlbd is not running: "),
+    (["restart"], reply(1, ["xlbd is stopping"]), 1, "xlbd is stopping"),
+    (["status"], None, 4, "xlbd is not running: "),
+    (["status"], reply(1, ["xlbd is starting"]), 1, "xlbd is starting"),
+    (["drain"], None, 2, "drain wants an argument: POOL/BACKEND|node"),
+    (["drain", "web"], None, 2, "web is neither POOL/BACKEND nor node"),
+    (["drain", "web/"], None, 2, "neither"),
+    (["drain", "/a"], None, 2, "neither"),
+    (["drain", "a/b/c"], None, 2, "neither"),
+    (["drain", "web/a", "web/b"], None, 2, "too many arguments"),
+    (["drain", "--wait", "web/a"], None, 2,
+     "xlb drain --wait is not available in this version\n"),
+    (["drain", "web/a"], None, 4, "xlbd is not running: "),
+    (["drain", "web/a"], reply(), 0, ""),
+    (["drain", "node"], reply(1, ["permission denied"]), 1,
+     "permission denied\n"),
+    (["undrain", "node"], reply(), 0, ""),
+    (["undrain", "--wait", "node"], None, 2, "undrain has no option --wait"),
+    (["fingerprint"], None, 4, "xlbd is not running: "),
+    (["fingerprint"], reply(web="0123456789abcdef"), 0, ""),
+    (["bird-config"], None, 3, "/etc"),
+]
+LATER = ("stats services pools backends flows rings neighbors bgp events "
+         "lookup import-keepalived").split()
+
+
+@test
+def exit_statuses():
+    with tempfile.TemporaryDirectory(prefix="xlb-ctl.") as d:
+        good, bad = f"{d}/good.yaml", f"{d}/bad.yaml"
+        pathlib.Path(good).write_text(CONF)
+        pathlib.Path(bad).write_text(CONF.replace("10.0.0.2", "10.0.0"))
+        name = {GOOD: good, BAD: bad}
+        for args, answer, status, err in EXITS:
+            args = [name.get(a, a) for a in args]
+            if args[:1] == ["bird-config"]:
+                args = ["--config", "/etc/xlb/no-such.yaml", *args]
+            if answer is None:
+                r = xlb(*args)
+            else:
+                command = next(a for a in args if a[0] != "-")
+                with daemon(**{command: answer}) as s:
+                    r = xlb(*args, run_dir=s.dir)
+            equal(r.returncode, status, f"{args}: {r.stderr}")
+            if err not in r.stderr or (err == "" and r.stderr != ""):
+                raise AssertionError(f"{args}: {r.stderr!r} lacks {err!r}")
+
+
+@test
+def later_commands_are_refused_by_name():
+    for name in LATER:
+        expect(xlb(name), 2, "",
+               f"xlb {name} is not available in this version\n")
+
+
+@test
+def check_counts_or_says_where():
+    with tempfile.TemporaryDirectory(prefix="xlb-ctl.") as d:
+        f = f"{d}/xlb.yaml"
+        pathlib.Path(f).write_text(CONF)
+        r = xlb("check", f)
+        expect(r, 0, f"{f}: ok: 1 services, 1 pools, 2 backends\n")
+        warnings = r.stderr
+        r = xlb("--config", f, "check")
+        expect(r, 0, f"{f}: ok: 1 services, 1 pools, 2 backends\n", warnings)
+        j = json.loads(xlb("check", "--json", f).stdout)
+        equal([j[k] for k in ("schema", "ok", "services", "pools", "backends",
+                              "errors")], [1, True, 1, 1, 2, []], "json")
+        equal(len(j["warnings"]), len(warnings.splitlines()), "warnings")
+        r = xlb("check", "-", stdin=CONF + "nonsense: 1\nnod: {}\n")
+        expect(r, 3, "")
+        equal([line.split(" ")[0] for line in r.stderr.splitlines()],
+              ["-:6:1:", "-:7:1:"], r.stderr)
+        j = json.loads(xlb("--json", "check", "-", stdin="nonsense: 1\n").stdout)
+        equal((j["ok"], j["errors"][0]["line"], j["errors"][0]["column"]),
+              (False, 1, 1), "json")
+        os.mkdir(f"{d}/xlb.d")
+        pathlib.Path(f"{d}/xlb.d/more.yaml").write_text(
+            "pools: {more: {backends: [{name: c, address: 10.0.0.3}]}}\n")
+        r = xlb("check", f)
+        equal(r.stdout, f"{f}: ok: 1 services, 2 pools, 3 backends\n")
+
+
+@test
+def diff_sends_the_texts_and_prints_the_plan():
+    answer = reply(added=["backend 10.0.0.2"], changed=["ring web"],
+                   removed=["vip 203.0.113.9"],
+                   pools=[{"name": "web", "slots": 1000, "slots_moved": 250,
+                           "flows_moved": None},
+                          {"name": "api", "slots": 1000, "slots_moved": 0,
+                           "flows_moved": None}])
+    with tempfile.TemporaryDirectory(prefix="xlb-ctl.") as d, \
+            daemon(diff=answer) as s:
+        f = f"{d}/xlb.yaml"
+        pathlib.Path(f).write_text(CONF)
+        os.mkdir(f"{d}/xlb.d")
+        pathlib.Path(f"{d}/xlb.d/more.yaml").write_text("# more\n")
+        expect(xlb("diff", f, run_dir=s.dir), 0,
+               "add     backend 10.0.0.2\n"
+               "change  ring web\n"
+               "remove  vip 203.0.113.9\n"
+               "move    pool web: 250 of 1000 slots (25.0 %)\n", "")
+        equal(s.requests[-1]["args"]["sources"],
+              [{"name": f, "text": CONF},
+               {"name": f"{d}/xlb.d/more.yaml", "text": "# more\n"}])
+        r = xlb("diff", "--json", f, run_dir=s.dir)
+        equal(json.loads(r.stdout), {"schema": 1, **answer["result"]})
+        answer["result"]["pools"][0]["flows_moved"] = 70
+        r = xlb("diff", f, run_dir=s.dir)
+        equal(r.stdout.splitlines()[-1],
+              "move    pool web: 250 of 1000 slots (25.0 %), about 70 live flows")
+        answer["result"].update(added=[], changed=[], removed=[], pools=[])
+        expect(xlb("diff", "-", stdin=CONF, run_dir=s.dir), 0, "no changes\n",
+               "")
+        equal(s.requests[-1]["args"]["sources"], [{"name": "-", "text": CONF}])
+
+
+@test
+def actions_say_what_they_did():
+    with daemon(reload=reply(), stop=reply(), drain=reply(), undrain=reply(),
+                fingerprint=reply(web="0123456789abcdef", a="00000000000000ff")
+                ) as s:
+        expect(xlb("reload", run_dir=s.dir), 0, "reloaded\n", "")
+        expect(xlb("stop", run_dir=s.dir), 0, "stopped\n", "")
+        expect(xlb("drain", "web/a", run_dir=s.dir), 0, "", "")
+        equal(s.requests[-1], {"schema": 1, "command": "drain",
+                               "args": {"pool": "web", "backend": "a"}})
+        expect(xlb("undrain", "node", run_dir=s.dir), 0, "", "")
+        equal(s.requests[-1], {"schema": 1, "command": "undrain",
+                               "args": {"node": True}})
+        expect(xlb("fingerprint", run_dir=s.dir), 0,
+               "web   0123456789abcdef\na     00000000000000ff\n", "")
+        equal(json.loads(xlb("fingerprint", "--json", run_dir=s.dir).stdout),
+              {"schema": 1, "web": "0123456789abcdef",
+               "a": "00000000000000ff"})
+        equal(json.loads(xlb("--json", "reload", run_dir=s.dir).stdout),
+              {"schema": 1, "errors": [], "warnings": []})
+    with daemon(reload=reply(1, ["a"], ["warning: b"])) as s:
+        r = xlb("reload", "--json", run_dir=s.dir)
+        expect(r, 1, None, "a\nwarning: b\n")
+        equal(json.loads(r.stdout), {"schema": 1, "errors": ["a"],
+                                     "warnings": ["warning: b"]})
+    r = xlb("version")
+    equal(json.loads(xlb("version", "--json").stdout)["version"],
+          r.stdout.split()[1], "version")
+
+
+@test
+def restart_waits_for_another_daemon():
+    starts = ["2026-01-01T00:00:00.000Z"]
+    asked = []
+
+    def restart(args):
+        asked.append(args)
+        # the old one answers a little longer, as it does while it ends
+        threading.Timer(0.5, lambda: starts.append(
+            "2026-01-01T00:00:09.000Z")).start()
+        return reply()
+    with daemon(restart=restart,
+                status=lambda args: reply(started=starts[-1])) as s:
+        begin = time.monotonic()
+        expect(xlb("restart", run_dir=s.dir), 0, "restarted\n", "")
+        equal(time.monotonic() - begin > 0.5, True, "waited")
+        equal(asked, [{"flush": False}])
+        starts[:] = ["2026-01-01T00:00:00.000Z"]
+        expect(xlb("restart", "--flush", run_dir=s.dir), 0)
+        equal(asked[-1], {"flush": True})
+
+
+@test
+def restart_does_not_wait_for_ever():
+    with daemon(restart=reply(), status=reply(started="x")) as s:
+        begin = time.monotonic()
+        expect(xlb("restart", run_dir=s.dir), 1, "",
+               "xlb: no new xlbd answers after 10 s: see its log\n")
+        equal(9 < time.monotonic() - begin < 15, True, "ten seconds")
+
+
+@test
+def bird_config_is_for_the_configured_neighbours():
+    r = xlb("--config", "-", "bird-config", stdin=CONF + BGP)
+    equal(r.returncode, 0, r.stderr)
+    for piece in ("as 64512;\n", "neighbor 192.0.2.9 as 64500;", "/bird/xlb.conf"):
+        equal(piece in r.stdout, True, piece + "\n" + r.stdout)
+    r = xlb("--config", "-", "--bird-dir", "/run/other", "bird-config",
+            stdin=CONF + BGP)
+    equal("/run/other/xlb4*.conf" in r.stdout, True, r.stdout)
+    r = xlb("--config", "-", "bird-config", stdin=CONF)
+    equal((r.returncode, r.stdout), (3, ""), r.stderr)
+    j = json.loads(xlb("--config", "-", "bird-config", "--json",
+                       stdin=CONF + BGP).stdout)
+    equal("protocol bgp" in j["bird_conf"], True)
+
+
+# A terminal to run xlb on.
+class Terminal:
+    def __init__(self, args, rows, columns, env=()):
+        master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ,
+                    struct.pack("HHHH", rows, columns, 0, 0))
+        self.fd = master
+        self.proc = subprocess.Popen(
+            [XLB, *args], stdin=slave, stdout=slave, stderr=slave,
+            env={**CLEAN, **dict(env)})
+        os.close(slave)
+        self.text = ""
+
+    def read(self, seconds):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            if select.select([self.fd], [], [], 0.05)[0]:
+                try:
+                    data = os.read(self.fd, 65536)
+                except OSError:
+                    break
+                if not data:
+                    break
+                self.text += data.decode()
+            elif self.proc.poll() is not None:
+                break
+        return self.text.replace("\r\n", "\n")
+
+    def close(self):
+        self.proc.kill()
+        self.proc.wait()
+        os.close(self.fd)
+
+
+def on_terminal(args, rows, columns, env=()):
+    t = Terminal(args, rows, columns, env)
+    try:
+        text = t.read(10)
+        t.proc.wait(5)
+        return t.proc.returncode, text
+    finally:
+        t.close()
+
+
+def status_goldens():
+    return sorted(GOLDEN.glob("*.json"))
+
+
+def golden(name, got):
+    path = GOLDEN / name
+    if os.environ.get("UPDATE"):
+        path.write_text(got)
+    want = path.read_text()
+    if got != want:
+        raise AssertionError("\n".join(difflib.unified_diff(
+            want.splitlines(), got.splitlines(), name, "got", lineterm="")))
+
+
+@test
+def status_as_text():
+    equal(len(status_goldens()) >= 4, True, "goldens")
+    for path in status_goldens():
+        with daemon(status=reply(**json.loads(path.read_text()))) as s:
+            r = xlb("status", run_dir=s.dir)
+            expect(r, 0, None, "")
+            golden(path.stem + ".txt", r.stdout)
+            for line in r.stdout.splitlines():
+                equal(line, line.rstrip(), "blanks at the end")
+            r = xlb("status", "--json", run_dir=s.dir)
+            equal(json.loads(r.stdout),
+                  {"schema": 1, **json.loads(path.read_text())})
+
+
+@test
+def status_of_a_small_node_fits_a_terminal():
+    small = json.loads((GOLDEN / "small.json").read_text())
+    with daemon(status=reply(**small)) as s:
+        args = ["--run-dir", s.dir, "status"]
+        plain = xlb("status", run_dir=s.dir).stdout
+        equal(len(plain.splitlines()) < 24, True, "24 lines")
+        equal(max(map(len, plain.splitlines())) <= 80, True, "80 columns")
+        status, text = on_terminal(args, 24, 80)
+        equal(status, 0)
+        equal("\033[3" in text, True, "colour")
+        equal(re.sub("\033\\[[0-9]*m", "", text), plain, "same but for colour")
+        equal(on_terminal(args, 24, 80, {"NO_COLOR": "1"}.items()),
+              (0, plain), "NO_COLOR")
+        equal(on_terminal(args, 24, 80, {"NO_COLOR": ""}.items())[1], text,
+              "an empty NO_COLOR")
+        equal(on_terminal(args, 24, 80, {"TERM": "dumb"}.items()), (0, plain))
+
+
+@test
+def a_small_terminal_shows_what_is_down():
+    large = json.loads((GOLDEN / "troubled.json").read_text())
+    backends = large["pools"][0]["backends"]
+    for i in range(100):
+        backends.append(dict(backends[0], name=f"more{i}",
+                             address=f"10.9.0.{i}"))
+    with daemon(status=reply(**large)) as s:
+        _, text = on_terminal(["--run-dir", s.dir, "status"], 24, 80,
+                              {"NO_COLOR": "1"}.items())
+        golden("troubled-brief.out", text)
+        equal(len(text.splitlines()) < 24, True, "24 lines")
+        equal(len(xlb("status", run_dir=s.dir).stdout.splitlines()) > 100,
+              True, "all of it, when it is not for a terminal")
+
+
+@test
+def live_view_draws_in_place_and_leaves_nothing():
+    small = json.loads((GOLDEN / "small.json").read_text())
+    with daemon(status=reply(**small)) as s:
+        for sig in signal.SIGINT, signal.SIGTERM:
+            t = Terminal(["--run-dir", s.dir, "status", "-w"], 24, 80)
+            try:
+                text = t.read(2.5)
+                enter, leave = "\033[?1049h\033[?25l", "\033[?25h\033[?1049l"
+                equal(text.startswith(enter), True, "the other screen")
+                equal(text.count("\033[H") >= 2, True, "drawn again")
+                equal(text.count("\033[2J"), 0, "no flicker")
+                for frame in text.split("\033[H")[1:]:
+                    lines = re.sub("\033\\[[0-9]*[mKJ]", "", frame).split("\n")
+                    equal(len(lines) <= 24, True, "no scrolling")
+                    equal(max(map(len, lines)) <= 80, True, "no wrapping")
+                t.proc.send_signal(sig)
+                equal(t.proc.wait(5), 0, "exit status")
+                equal(t.read(1).endswith(leave), True, "left clean")
+            finally:
+                t.close()
+    # no daemon any more: says so and goes on
+    t = Terminal(["--run-dir", "/nonexistent", "status", "-w"], 24, 80)
+    try:
+        equal("No such file" in t.read(1.5), True, "says what is wrong")
+        equal(t.proc.poll(), None, "goes on")
+        t.proc.send_signal(signal.SIGINT)
+        equal(t.proc.wait(5), 0)
+    finally:
+        t.close()
+
+
+def usage_commands():
+    return re.findall(r"^  ([a-z-]+)", xlb("help").stdout.split("options:")[0],
+                      re.M)
+
+
+@test
+def usage_fits_a_terminal():
+    commands = usage_commands()
+    for text in [xlb("help").stdout] + \
+            [xlb("help", c).stdout for c in commands]:
+        for line in text.splitlines():
+            equal(len(line) <= 80 and line == line.rstrip(), True, line)
+
+
+@test
+def manual_usage_and_table_agree():
+    page = (TOP / "man/xlb.8").read_text()
+    section = page[page.index(".Sh COMMANDS"):page.index(".Sh ENVIRONMENT")]
+    items = re.findall(r"^\.It Cm (.*)$", section, re.M)
+    equal(len(items) > 8, True, "items")
+    manual = {}
+    for item in items:
+        words = item.replace("Ns", "").split()
+        flags = {"-" + w if len(w) == 1 else "-" + w for i, w in
+                 enumerate(words) if words[i - 1] == "Fl"}
+        manual[words[0]] = flags
+    equal(list(manual), usage_commands(), "commands of manual and usage")
+    for name, flags in manual.items():
+        text = xlb("help", name).stdout
+        own = set(re.findall(r"^  (-[-a-z]+) ", text, re.M)) - {"--json"}
+        equal(flags, own, f"options of {name}")
+        begin = section.index(f".It Cm {name}")
+        nxt = section.find("\n.It Cm", begin + 1)
+        equal(f"xlb {name}" in section[begin:nxt if nxt > 0 else None], True,
+              f"an example of {name}")
+    options = re.findall(r"--[a-z-]+ [A-Z]+",
+                         xlb("help").stdout.split("options:")[1])
+    equal(len(options), 6, "options")
+    for option in options:
+        macro = f".It Fl {option[1:].replace(' ', ' Ar ')}\n"
+        for manual_page in ("man/xlb.8", "man/xlbd.8"):
+            equal(macro in (TOP / manual_page).read_text(), True,
+                  f"{option} in {manual_page}")
+
+
+@test
+def manuals_are_clean():
+    if shutil.which("mandoc") is None:
+        return "mandoc is missing (Debian: mandoc)"
+    for page in ("xlb.8", "xlbd.8"):
+        r = subprocess.run(["mandoc", "-Tlint", "-Wstyle", TOP / "man" / page],
+                           capture_output=True, text=True, check=False)
+        lines = [l for l in r.stdout.splitlines()
+                 if "referenced manual not found" not in l]
+        equal(lines, [], page)
+    return None
+
+
+@test
+def completion_is_of_this_table():
+    want = xlb("completion").stdout
+    equal((TOP / "etc/completion/xlb").read_text(), want,
+          "etc/completion/xlb (xlb completion bash makes it)")
+    for name in usage_commands():
+        equal(f"\t{name})\n" in want, True, name)
+
+
+@test
+def completion_completes():
+    if shutil.which("bash") is None:
+        return "bash is missing"
+
+    def complete(line, run_dir):
+        words = line.split(" ")
+        script = (f"source {TOP}/etc/completion/xlb; "
+                  f"COMP_WORDS=({' '.join(repr(w) for w in words)}); "
+                  f"COMP_CWORD={len(words) - 1}; _xlb; "
+                  "printf '%s\\n' \"${COMPREPLY[@]}\"")
+        r = subprocess.run(["bash", "-c", script], capture_output=True,
+                           text=True, timeout=30, check=True,
+                           env={**CLEAN, "PATH": f"{XLB.parent}:"
+                                + CLEAN["PATH"]})
+        equal(r.stderr, "")
+        return r.stdout.split()
+    small = json.loads((GOLDEN / "small.json").read_text())
+    with daemon(status=reply(**small)) as s:
+        equal(complete("xlb re", s.dir), ["reload", "restart"])
+        equal(complete("xlb --run", s.dir), ["--run-dir"])
+        equal(complete("xlb --run-dir /et", s.dir), ["/etc"])
+        equal(complete("xlb status -", s.dir), ["--json", "-w"])
+        equal(complete("xlb check /et", s.dir), ["/etc"])
+        equal(complete(f"xlb --run-dir {s.dir} drain web/web", s.dir),
+              ["web/web1", "web/web2", "web/web3"])
+        equal(complete("xlb --run-dir /nonexistent drain n", s.dir), ["node"])
+        equal(complete("xlb help undr", s.dir), ["undrain"])
+    return None
+
+
+def main():
+    print(f"1..{len(TESTS)}")
+    failed = 0
+    for n, fn in enumerate(TESTS, 1):
+        name = fn.__name__
+        try:
+            skipped = fn()
+        except Exception as e:  # each test is to run
+            failed += 1
+            text = str(e) if isinstance(e, AssertionError) else repr(e)
+            for line in text.splitlines():
+                print(f"# {line}")
+            print(f"not ok {n} - {name}", flush=True)
+            continue
+        print(f"ok {n} - {name}" + (f" # SKIP {skipped}" if skipped else ""),
+              flush=True)
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
