@@ -25,3 +25,5 @@ etc/xlb-decap@.service: etc/xlb-decap@.service.in Makefile
 	$(SED) -e 's,@sbindir[@],$(sbindir),g' \
 	    -e 's,@sysconfdir[@],$(sysconfdir),g' \
 	    '$(srcdir)/etc/xlb-decap@.service.in' >'$@.tmp' && mv '$@.tmp' '$@'
+# For those who make one target alone; `all` and `check` have BUILT_SOURCES.
+src/decap/libxlbdecap_a-program.$(OBJEXT): bpf/decap.skel.h
