@@ -52,12 +52,13 @@ bool
 override_live(const struct conf *c, const struct override *o)
 {
 	const struct conf_backend *b = NULL;
-	size_t i;
+	const struct conf_pool *p;
 
 	if (o->pool == NULL)
 		return node_state_of(c) == o->file_state;
-	for (i = 0; i < c->npool && b == NULL; i++)
-		b = override_member(&c->pool[i], o);
+	p = conf_pool_find(c, o->pool);
+	if (p != NULL)
+		b = override_member(p, o);
 	return b != NULL && b->state == o->file_state;
 }
 

@@ -1,0 +1,642 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "unit.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/arena.h"
+#include "core/ids.h"
+#include "core/maglev.h"
+#include "core/state.h"
+
+/* Everything that a state is built from; a test changes what it is about. */
+static struct arena *a;
+static struct diag dg;
+static struct hop hop[9];
+static struct health_row health[16];
+static struct override override[4];
+static struct hop_table hops = { hop, 0 };
+static struct health_table table = { health, 0 };
+static struct override_list overrides = { override, 0 };
+static struct state found;
+static struct state_input in;
+static struct addr local[1];
+
+static int
+fresh(void **state)
+{
+	(void)state;
+	a = arena_new();
+	diag_init(&dg);
+	memset(&found, 0, sizeof(found));
+	hops.n = table.n = overrides.n = 0;
+	in = (struct state_input){ .overrides = &overrides, .health = &table,
+	    .hops = &hops, .found = &found, .local = local };
+	return 0;
+}
+
+static int
+done(void **state)
+{
+	(void)state;
+	diag_fini(&dg);
+	arena_free(a);
+	return 0;
+}
+
+static struct addr
+ip(const char *s)
+{
+	struct addr x;
+
+	assert_int_equal(addr_parse(s, &x), 0);
+	return x;
+}
+
+static const struct conf *
+conf(const char *text)
+{
+	struct conf_source src = { "f", text, strlen(text) };
+	const struct conf *c = NULL;
+
+	if (conf_load(&src, 1, a, &c, &dg) < 0)
+		fail_msg("%u: %s", dg.row[0].mark.line, dg.row[0].text);
+	in.conf = c;
+	return c;
+}
+
+/* A next hop for the next address in order. */
+static struct hop *
+hop_add(const char *addr, enum hop_status status)
+{
+	struct hop *h = &hop[hops.n++];
+
+	memset(h, 0, sizeof(*h));
+	h->addr = ip(addr);
+	h->status = status;
+	if (status != HOP_OK)
+		return h;
+	h->nexthop.gateway = h->addr;
+	h->nexthop.ifindex = 2;
+	h->nexthop.src = ip("10.0.0.254");
+	h->nexthop.mtu = 1500;
+	h->nexthop.mac[0] = 2;
+	return h;
+}
+
+static void
+health_add(const char *addr, uint16_t port, enum health_state s)
+{
+	health[table.n++] = (struct health_row){ ip(addr), port, "c",
+	    { .state = s }, 0 };
+}
+
+static struct state
+build(void)
+{
+	struct state s;
+	const char *wrong;
+
+	if (state_build(&in, a, &s, &dg) < 0)
+		fail_msg("%s", dg.row[0].text);
+	wrong = state_check(&s, a);
+	if (wrong != NULL)
+		fail_msg("%s", wrong);
+	return s;
+}
+
+#define HEAD "interfaces: [{name: eth0}]\n" \
+	"checks: {c: {type: tcp, port: 80, via: direct}}\n"
+#define WEB "services: [{name: w, addresses: [192.0.2.1], listen: [tcp/80]," \
+	" pool: p}]\n"
+
+static void
+why_members_are_not_eligible(void **state)
+{
+	static const struct {
+		enum member_why why;
+		const char *text;
+	} want[] = {
+		{ MEMBER_ELIGIBLE, "eligible" },
+		{ MEMBER_STATE_DOWN, "state is down" },
+		{ MEMBER_STATE_DRAIN, "draining" },
+		{ MEMBER_WEIGHT_ZERO, "weight is 0" },
+		{ MEMBER_UNHEALTHY, "check fails" },
+		{ MEMBER_UNKNOWN, "not checked yet" },
+		{ MEMBER_NO_ROUTE, "no route" },
+		{ MEMBER_NO_NEIGHBOR, "no neighbour" },
+		{ MEMBER_NO_PORT, "interface cannot send XDP frames" },
+	};
+	struct state s;
+	size_t i;
+	char addr[16];
+
+	(void)state;
+	conf(HEAD WEB "pools: {p: {check: c, min_healthy: 1, backends: [\n"
+	    "{name: b1, address: 10.0.0.1},\n"
+	    "{name: b2, address: 10.0.0.2, state: down},\n"
+	    "{name: b3, address: 10.0.0.3, state: drain},\n"
+	    "{name: b4, address: 10.0.0.4, weight: 0},\n"
+	    "{name: b5, address: 10.0.0.5},\n"
+	    "{name: b6, address: 10.0.0.6},\n"
+	    "{name: b7, address: 10.0.0.7},\n"
+	    "{name: b8, address: 10.0.0.8},\n"
+	    "{name: b9, address: 10.0.0.9}]}}\n");
+	for (i = 1; i <= 9; i++) {
+		snprintf(addr, sizeof(addr), "10.0.0.%zu", i);
+		/* all that comes later in the list is wrong with them, too */
+		health_add(addr, 80, i == 1 || i > 6 ? HEALTH_UP :
+		    i == 6 ? HEALTH_UNKNOWN : HEALTH_DOWN);
+		hop_add(addr, i == 1 ? HOP_OK : i == 8 ? HOP_NO_NEIGHBOR :
+		    i == 9 ? HOP_NO_PORT : HOP_NO_ROUTE);
+	}
+	s = build();
+	for (i = 0; i < 9; i++) {
+		assert_int_equal(s.pool[0].member[i].why, want[i].why);
+		assert_string_equal(member_why_text(want[i].why), want[i].text);
+	}
+	assert_int_equal(s.pool[0].eligible, 1);
+	assert_true(s.pool[0].ready);
+	/* weight 0 has a row and a number, but no seat in the ring */
+	assert_int_equal(s.nbackend, 9);
+	assert_int_equal(s.ring[0].nmember, 8);
+	for (i = 0; i < 8; i++)
+		assert_int_equal(s.ring[0].eligible[i], i == 0);
+	/* as the rows of the maps: no way out, number 0 */
+	assert_int_equal(s.nnexthop, 1);
+	assert_int_equal(s.backend[0].nexthop, s.nexthop[0].number);
+	assert_int_equal(s.backend[1].nexthop, 0);
+}
+
+static void
+enough_is_a_count_or_a_percentage_rounded_up(void **state)
+{
+	static const struct {
+		const char *min;
+		uint32_t needed;
+	} row[] = { { "2", 2 }, { "34%", 2 }, { "33%", 1 }, { "67%", 3 },
+	    { "100%", 3 } };
+	char text[512];
+	struct state s;
+	size_t i, up;
+
+	(void)state;
+	for (i = 1; i <= 3; i++) {
+		snprintf(text, sizeof(text), "10.0.0.%zu", i);
+		hop_add(text, HOP_OK);
+		health_add(text, 80, HEALTH_UP);
+	}
+	for (i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		snprintf(text, sizeof(text), HEAD WEB
+		    "pools: {p: {check: c, min_healthy: %s, backends: [\n"
+		    "{name: b1, address: 10.0.0.1},\n"
+		    "{name: b2, address: 10.0.0.2},\n"
+		    "{name: b3, address: 10.0.0.3}]}}\n", row[i].min);
+		conf(text);
+		for (up = 0; up <= 3; up++) {
+			health[0].fsm.state = up > 0 ? HEALTH_UP : HEALTH_DOWN;
+			health[1].fsm.state = up > 1 ? HEALTH_UP : HEALTH_DOWN;
+			health[2].fsm.state = up > 2 ? HEALTH_UP : HEALTH_DOWN;
+			s = build();
+			assert_int_equal(s.pool[0].needed, row[i].needed);
+			assert_int_equal(s.pool[0].eligible, up);
+			assert_int_equal(s.pool[0].ready,
+			    up >= row[i].needed);
+		}
+	}
+}
+
+static void
+a_pool_may_fail_open(void **state)
+{
+	struct state s;
+
+	(void)state;
+	conf(HEAD WEB "pools: {p: {check: c, fail_open: true, backends: [\n"
+	    "{name: b1, address: 10.0.0.1},\n"
+	    "{name: b2, address: 10.0.0.2, state: drain},\n"
+	    "{name: b3, address: 10.0.0.3},\n"
+	    "{name: b4, address: 10.0.0.4}]}}\n");
+	hop_add("10.0.0.1", HOP_OK);
+	hop_add("10.0.0.2", HOP_OK);
+	hop_add("10.0.0.3", HOP_NO_ROUTE);
+	hop_add("10.0.0.4", HOP_OK);
+	/* nothing is known: a node that starts does not announce blindly */
+	s = build();
+	assert_false(s.pool[0].failed_open || s.pool[0].ready);
+	assert_false(s.ring[0].eligible[0]);
+	health_add("10.0.0.1", 80, HEALTH_DOWN);
+	health_add("10.0.0.2", 80, HEALTH_UP);
+	health_add("10.0.0.3", 80, HEALTH_UP);
+	s = build();
+	assert_true(s.pool[0].failed_open && s.pool[0].ready);
+	assert_int_equal(s.pool[0].eligible, 0);
+	assert_true(s.ring[0].eligible[0] && s.ring[0].eligible[3]);
+	assert_false(s.ring[0].eligible[1] || s.ring[0].eligible[2]);
+	health_add("10.0.0.4", 80, HEALTH_UP);
+	s = build();
+	assert_false(s.pool[0].failed_open);
+	assert_true(s.pool[0].ready);
+	assert_false(s.ring[0].eligible[0]);
+}
+
+#define TWO "pools: {p: {backends: [{name: b1, address: 10.0.0.1},\n" \
+	"{name: b2, address: 10.0.0.2, state: drain}]}}\n"
+
+static void
+overrides_end_when_the_file_changes(void **state)
+{
+	const struct conf *c;
+	struct state s;
+
+	(void)state;
+	c = conf(HEAD WEB TWO);
+	hop_add("10.0.0.1", HOP_OK);
+	hop_add("10.0.0.2", HOP_OK);
+	override[0] = (struct override){ "p", ip("10.0.0.1"), BACKEND_DRAIN,
+	    BACKEND_ACTIVE, 0 };
+	override[1] = (struct override){ "p", ip("10.0.0.2"), BACKEND_ACTIVE,
+	    BACKEND_DRAIN, 0 };
+	overrides.n = 2;
+	s = build();
+	assert_int_equal(s.pool[0].member[0].why, MEMBER_STATE_DRAIN);
+	assert_int_equal(s.pool[0].member[1].why, MEMBER_ELIGIBLE);
+	assert_true(override_live(c, &override[0]));
+	override[1].file_state = BACKEND_DOWN;	/* the file was edited */
+	s = build();
+	assert_int_equal(s.pool[0].member[1].why, MEMBER_STATE_DRAIN);
+	assert_false(override_live(c, &override[1]));
+	override[0].addr = ip("10.0.0.3");
+	assert_false(override_live(c, &override[0]));
+	override[0].pool = "q";
+	assert_false(override_live(c, &override[0]));
+	override[2] = (struct override){ NULL, { { 0 } }, BACKEND_DRAIN,
+	    BACKEND_ACTIVE, 0 };
+	assert_int_equal(override_node(c, &overrides), NODE_ACTIVE);
+	overrides.n = 3;
+	assert_true(override_live(c, &override[2]));
+	assert_int_equal(override_node(c, &overrides), NODE_DRAIN);
+	override[2].file_state = BACKEND_DRAIN;
+	assert_int_equal(override_node(c, &overrides), NODE_ACTIVE);
+	assert_int_equal(override_node(conf("node: {state: drain}\n"),
+	    &overrides), NODE_DRAIN);
+}
+
+/* The neighbour of a backend that is in use is being asked for. */
+static void
+a_way_out_is_kept_while_it_is_asked_for(void **state)
+{
+	struct state s;
+
+	(void)state;
+	conf(HEAD WEB TWO);
+	hop_add("10.0.0.1", HOP_OK)->nexthop.mac[5] = 7;
+	hop_add("10.0.0.2", HOP_RESOLVING);
+	s = found = build();
+	assert_int_equal(s.pool[0].member[0].why, MEMBER_ELIGIBLE);
+	hop[0].status = HOP_RESOLVING;
+	memset(&hop[0].nexthop, 0, sizeof(hop[0].nexthop));
+	s = build();
+	assert_int_equal(s.pool[0].member[0].why, MEMBER_ELIGIBLE);
+	assert_int_equal(s.nnexthop, 1);
+	assert_int_equal(s.nexthop[0].mac[5], 7);
+	/* not asked for at all yet: the same */
+	hops.n = 0;
+	s = build();
+	assert_int_equal(s.nnexthop, 1);
+	hops.n = 2;
+	hop[0].status = HOP_NO_NEIGHBOR;
+	s = found = build();
+	assert_int_equal(s.nnexthop, 0);
+	assert_int_equal(s.pool[0].ready, false);
+	/* and once lost it is not back before it is whole */
+	hop[0].status = HOP_RESOLVING;
+	s = build();
+	assert_int_equal(s.pool[0].member[0].why, MEMBER_NO_NEIGHBOR);
+}
+
+static void
+next_hops_are_shared_but_not_across_vlans(void **state)
+{
+	struct hop *h;
+	struct state s;
+
+	(void)state;
+	conf(HEAD WEB TWO);
+	h = hop_add("10.0.0.1", HOP_OK);
+	h->nexthop.gateway = ip("fe80::1");
+	hop[1] = hop[0];
+	hop[1].addr = ip("10.0.0.2");
+	hops.n = 2;
+	s = build();
+	assert_int_equal(s.nnexthop, 1);
+	assert_int_equal(s.backend[0].nexthop, s.backend[1].nexthop);
+	hop[1].nexthop.vlan = 20;
+	s = build();
+	assert_int_equal(s.nnexthop, 2);
+	assert_int_not_equal(s.backend[0].nexthop, s.backend[1].nexthop);
+}
+
+static void
+rows_keep_their_numbers(void **state)
+{
+	static uint32_t slot[65537];
+	struct state one, two;
+	size_t i;
+
+	(void)state;
+	hop_add("10.0.0.1", HOP_OK);
+	hop_add("10.0.0.2", HOP_OK);
+	hop_add("10.0.0.3", HOP_OK);
+	hop_add("10.0.0.4", HOP_OK);
+	conf(HEAD "pools:\n"
+	    "  p: {backends: [{name: x, address: 10.0.0.2}]}\n"
+	    "  q: {backends: [{name: x, address: 10.0.0.3}]}\n"
+	    "services:\n"
+	    "  - {name: w, addresses: [192.0.2.5], listen: [tcp/80], pool: p}\n"
+	    "  - {name: v, addresses: [192.0.2.7], listen: [tcp/80], pool: q}\n");
+	one = build();
+	one.ring[0].slot = one.ring[1].slot = slot;
+	found = one;
+	/* something before, between and after each; q is replaced by r, with
+	 * another order in the file */
+	conf(HEAD "pools:\n"
+	    "  r: {backends: [{name: x, address: 10.0.0.3},\n"
+	    "     {name: y, address: 10.0.0.1}]}\n"
+	    "  a: {backends: [{name: x, address: 10.0.0.4}]}\n"
+	    "  p: {backends: [{name: x, address: 10.0.0.2}]}\n"
+	    "services:\n"
+	    "  - {name: u, addresses: [192.0.2.6, 192.0.2.5], listen: [tcp/80,\n"
+	    "     udp/53, udp/54], pool: p}\n"
+	    "  - {name: v, addresses: [192.0.2.7], listen: [tcp/81], pool: r}\n");
+	two = build();
+	assert_int_equal(two.backend[1].number, one.backend[0].number);
+	assert_int_equal(two.backend[2].number, one.backend[1].number);
+	assert_int_equal(two.nexthop[1].number, one.nexthop[0].number);
+	assert_string_equal(two.ring[1].pool, "p");
+	assert_int_equal(two.ring[1].number, one.ring[0].number);
+	/* q's number is not given to a or r while q is there */
+	for (i = 0; i < 3; i += 2)
+		assert_int_not_equal(two.ring[i].number, one.ring[1].number);
+	assert_int_equal(two.nvip, 3);
+	assert_int_equal(two.vip[0].id, one.vip[0].id);
+	assert_int_equal(two.vip[2].id, one.vip[1].id);
+	assert_int_equal(two.nservice, 7);
+	assert_int_equal(two.service[0].number, one.service[0].number);
+	for (i = 1; i < 7; i++)
+		assert_int_not_equal(two.service[i].number,
+		    one.service[1].number);
+	/* port 53 is a datagram service by default, on UDP alone */
+	assert_int_equal(two.service[0].flags, 0);
+	assert_int_equal(two.service[1].flags, XLB_SERVICE_DATAGRAM);
+	assert_int_equal(two.service[2].flags, 0);
+	/* a number that only a slot names means nobody new, either */
+	slot[7] = XLB_SLOT(3, 0, 4);
+	two = build();
+	assert_int_equal(two.backend[0].number, 5);
+	assert_int_equal(two.backend[3].number, 6);
+}
+
+static void
+addresses_say_what_listens(void **state)
+{
+	struct conf c;
+	struct state s;
+
+	(void)state;
+	local[0] = ip("192.0.2.2");
+	in.nlocal = 1;
+	c = *conf(HEAD "pools: {p: {backends: []}}\nservices:\n"
+	    "  - {name: a, addresses: [192.0.2.1], listen: [tcp/*], pool: p}\n"
+	    "  - {name: b, addresses: [192.0.2.2], listen: [udp/*, tcp/1],\n"
+	    "     pool: p, hash: source, udp: datagram}\n"
+	    "  - {name: c, addresses: [192.0.2.3], listen: [udp/53], pool: p}\n");
+	c.service[2].udp = UDP_SESSION;
+	s = build();
+	assert_int_equal(s.vip[0].flags, XLB_VIP_ANY_TCP);
+	assert_int_equal(s.vip[1].flags, XLB_VIP_LOCAL | XLB_VIP_ANY_UDP);
+	assert_int_equal(s.vip[2].flags, 0);
+	/* tcp before udp */
+	assert_int_equal(s.service[1].flags, XLB_SERVICE_HASH_SOURCE);
+	assert_int_equal(s.service[2].flags,
+	    XLB_SERVICE_HASH_SOURCE | XLB_SERVICE_DATAGRAM);
+	assert_int_equal(s.service[3].flags, 0);
+	assert_false(s.pool[0].ready);
+}
+
+static void
+settings_are_as_the_program_wants_them(void **state)
+{
+	static const uint8_t mask6[16] = { [8] = 0xff, 0xff, 0xff, 0xff, 0xff,
+	    0xff, 0xff, 0xff };
+	struct conf c;
+	struct state s;
+
+	(void)state;
+	c = *conf("tunnel: {source_ipv4: 10.255.0.0/20,\n"
+	    "  source_ipv6: \"2001:db8:ff::/64\"}\n"
+	    "maglev: {table_size: 1009, seed: 7}\n");
+	c.gue_port = 6081;
+	c.tunnel_mtu = 1400;
+	in.conf = &c;
+	in.hash_key[15] = 9;
+	s = build();
+	assert_int_equal(s.settings.abi, XLB_ABI);
+	assert_int_equal(s.settings.ring_size, 1009);
+	assert_int_equal(s.settings.seed, 7);
+	assert_int_equal(s.settings.hash_key[15], 9);
+	assert_int_equal(ntohl(s.settings.source4), 0x0aff0000);
+	assert_int_equal(ntohl(s.settings.source4_mask), 0x00000fff);
+	assert_int_equal(s.settings.source6[5], 0xff);
+	assert_memory_equal(s.settings.source6_mask, mask6, 16);
+	assert_int_equal(s.settings.tunnel_mtu, 1400);
+	assert_int_equal(s.settings.gue_port, 6081);
+}
+
+static void
+what_would_move_every_flow_is_refused(void **state)
+{
+	struct state s;
+
+	(void)state;
+	hop_add("10.0.0.1", HOP_OK);
+	conf(HEAD WEB TWO);
+	s = build();
+	assert_int_equal(state_keeps_flows(&s, &found, &dg), 0);
+	found = s;
+	assert_int_equal(state_keeps_flows(&s, &found, &dg), 0);
+	found.service = arena_dup(a, s.service, sizeof(*s.service));
+	found.service[0].flags ^= XLB_SERVICE_HASH_SOURCE;
+	assert_int_equal(state_keeps_flows(&s, &found, &dg), -1);
+	assert_string_equal(dg.row[dg.n - 1].text, "service 192.0.2.1:80/tcp: "
+	    "another `hash` moves every flow: drain the node, then "
+	    "`xlb restart --flush`");
+	found.service = s.service;
+	found.settings.seed++;
+	assert_int_equal(state_keeps_flows(&s, &found, &dg), -1);
+	found.settings = s.settings;
+	found.settings.hash_key[3]++;
+	assert_int_equal(state_keeps_flows(&s, &found, &dg), -1);
+	found.settings = s.settings;
+	found.settings.ring_size = 251;
+	assert_int_equal(state_keeps_flows(&s, &found, &dg), -1);
+	/* rings of another size cannot even be compared */
+	found = s;
+	found.ring_size = 251;
+	assert_int_equal(state_build(&in, a, &s, &dg), -1);
+}
+
+static void
+a_full_table_is_an_error(void **state)
+{
+	static struct state_ring ring[XLB_RINGS];
+	static const uint32_t slot[65537];
+	struct state s;
+	size_t i;
+
+	(void)state;
+	conf(HEAD WEB TWO);
+	for (i = 0; i < XLB_RINGS; i++)
+		ring[i] = (struct state_ring){ .pool = arena_printf(a,
+		    "x%05zu", i), .number = (uint32_t)i, .slot = slot };
+	found.ring = ring;
+	found.nring = XLB_RINGS;
+	found.ring_size = 65537;
+	assert_int_equal(state_build(&in, a, &s, &dg), -1);
+	assert_string_equal(dg.row[dg.n - 1].text, "pools: 1 new and 1024 that "
+	    "are there, which go last, are more than 1024: make the change in "
+	    "two steps");
+	ring[1023].pool = "p";
+	found.nring = XLB_RINGS;
+	state_sort(&found);
+	s = build();
+	assert_int_equal(s.ring[0].number, 1023);
+}
+
+/* Each rule of state_check() catches its breach. */
+static void
+broken_states_are_found(void **state)
+{
+	struct state s, good;
+	uint32_t *word;
+	struct ring_cache *rc = ring_cache_new();
+
+	(void)state;
+	hop_add("10.0.0.1", HOP_OK);
+	hop_add("10.0.0.2", HOP_OK);
+	conf(HEAD WEB TWO);
+	good = build();
+	word = arena_calloc(a, good.ring_size, sizeof(*word));
+	state_ring_words(rc, &good, &good.ring[0], word);
+	good.ring[0].slot = word;
+	assert_null(state_check(&good, a));
+	s = good;
+	s.nvip = 0;
+	assert_string_equal(state_check(&s, a), "service 192.0.2.1 proto 6 port "
+	    "80: its vip is missing");
+	s = good;
+	s.nring = 0;
+	assert_string_equal(state_check(&s, a), "service 192.0.2.1 proto 6 port "
+	    "80: its ring is missing");
+	s = good;
+	s.nnexthop = 1;
+	assert_string_equal(state_check(&s, a), "backend 10.0.0.2: next hop 2 "
+	    "is missing");
+	s = good;
+	s.nport = 0;
+	assert_string_equal(state_check(&s, a), "next hop 10.0.0.1: port 2 is "
+	    "missing");
+	word[5] = XLB_SLOT(1, 0, 3);
+	assert_string_equal(state_check(&good, a), "ring p: slot 5: backend 1 "
+	    "or 3 is missing");
+	word[5] = XLB_SLOT(1, 0, 2);
+	assert_null(state_check(&good, a));
+	good.backend[1].number = 1;
+	assert_string_equal(state_check(&good, a), "backend 10.0.0.2: number 1 "
+	    "is taken or out of range");
+	ring_cache_free(rc);
+}
+
+static void
+rings_are_those_of_maglev(void **state)
+{
+	static uint16_t owner[65537];
+	static uint32_t word[65537];
+	struct ring_cache *rc = ring_cache_new();
+	struct state s;
+	size_t i, round;
+
+	(void)state;
+	hop_add("10.0.0.1", HOP_OK);
+	hop_add("10.0.0.2", HOP_OK);
+	conf(HEAD WEB "pools: {p: {backends: [{name: b1, address: 10.0.0.1},\n"
+	    "{name: b2, address: 10.0.0.2, weight: 50}]}}\n");
+	/* the second time from the cache, the third after it was emptied */
+	for (round = 0; round < 3; round++) {
+		s = build();
+		maglev_build(s.ring[0].member, 2, s.seed, 65537, owner);
+		state_ring_words(rc, &s, &s.ring[0], word);
+		for (i = 0; i < 65537; i++)
+			assert_int_equal(word[i], s.backend[owner[i]].number);
+		assert_true(state_ring_fingerprint(rc, &s, &s.ring[0]) ==
+		    maglev_fingerprint(s.ring[0].member, 2, 65537, owner));
+		if (round == 1) {
+			s.nring = 0;
+			ring_cache_trim(rc, &s);
+		}
+	}
+	/* nobody is eligible: no backend, everywhere */
+	hop[0].status = hop[1].status = HOP_NO_ROUTE;
+	s = build();
+	state_ring_words(rc, &s, &s.ring[0], word);
+	for (i = 0; i < 65537; i++)
+		assert_int_equal(word[i], 0);
+	ring_cache_free(rc);
+}
+
+static void
+numbers_are_the_lowest_free(void **state)
+{
+	struct ids ids;
+
+	(void)state;
+	ids_init(&ids, 1, 130, a);
+	assert_false(ids_take(&ids, 0));
+	assert_false(ids_take(&ids, 130));
+	assert_true(ids_take(&ids, 2));
+	assert_false(ids_take(&ids, 2));
+	assert_int_equal(ids_new(&ids), 1);
+	assert_int_equal(ids_new(&ids), 3);
+	while (ids_new(&ids) != 129)
+		;
+	assert_int_equal(ids_new(&ids), IDS_NONE);
+	assert_true(ids_taken(&ids, 129));
+	assert_false(ids_taken(&ids, 130));
+}
+
+#define CASE(f) cmocka_unit_test_setup_teardown(f, fresh, done)
+
+int
+main(void)
+{
+	const struct CMUnitTest test[] = {
+		CASE(why_members_are_not_eligible),
+		CASE(enough_is_a_count_or_a_percentage_rounded_up),
+		CASE(a_pool_may_fail_open),
+		CASE(overrides_end_when_the_file_changes),
+		CASE(a_way_out_is_kept_while_it_is_asked_for),
+		CASE(next_hops_are_shared_but_not_across_vlans),
+		CASE(rows_keep_their_numbers),
+		CASE(addresses_say_what_listens),
+		CASE(settings_are_as_the_program_wants_them),
+		CASE(what_would_move_every_flow_is_refused),
+		CASE(a_full_table_is_an_error),
+		CASE(broken_states_are_found),
+		CASE(rings_are_those_of_maglev),
+		CASE(numbers_are_the_lowest_free),
+	};
+
+	return cmocka_run_group_tests_name("state", test, NULL, NULL);
+}
