@@ -116,15 +116,14 @@ plan_ring_build(struct plan_rings *pr, const struct state_ring *want,
 	uint32_t i, size = pr->wanted->ring_size;
 
 	memset(out, 0, sizeof(*out));
+	out->known = found != NULL;
+	if (found != NULL &&
+	    state_ring_same(pr->rc, pr->wanted, want, found->slot))
+		return;
 	state_ring_words(pr->rc, pr->wanted, want, pr->word);
-	if (found == NULL) {
-		out->final = op_ring_new(pr, want, pr->word);
-		return;
-	}
-	out->known = true;
-	if (memcmp(pr->word, found->slot, size * sizeof(*pr->word)) == 0)
-		return;
 	out->final = op_ring_new(pr, want, pr->word);
+	if (found == NULL)
+		return;
 	op_ring_count(out->final, found->slot);
 	alive_set(pr, want, true);
 	out->now = true;

@@ -9,33 +9,42 @@
 #include "core/maglev.h"
 #include "core/state.h"
 
+#define BUCKETS 1024		/* a power of two, about as many as pools */
+
 /* Primary owners of one set of members; pools with the same share it. */
 struct primary {
-	struct primary *next;	/* more recently used ones are in front */
+	struct primary *next;	/* in its bucket */
 	uint64_t key;		/* hash of all below; they decide */
 	uint64_t seed;
 	uint32_t size;
 	size_t nmember;
 	struct maglev_member *member;
 	uint16_t *owner;	/* `size` member indices */
-	bool wanted;		/* while trimming */
+	uint64_t used;		/* tick of the last use */
 };
 
 struct ring_cache {
-	struct primary *head;
+	struct primary *bucket[BUCKETS];
 	size_t bytes;		/* held by all entries */
+	uint64_t tick;		/* counts uses */
 	uint16_t *owner;	/* scratch: eligible owners of one ring */
 	uint32_t size;		/* of `owner` */
 };
 
+static void *
+alloc(size_t n, size_t size)
+{
+	void *p = calloc(n == 0 ? 1 : n, size);
+
+	if (p == NULL)
+		abort();
+	return p;
+}
+
 struct ring_cache *
 ring_cache_new(void)
 {
-	struct ring_cache *rc = calloc(1, sizeof(*rc));
-
-	if (rc == NULL)
-		abort();
-	return rc;
+	return alloc(1, sizeof(struct ring_cache));
 }
 
 static size_t
@@ -45,17 +54,41 @@ primary_bytes(const struct primary *p)
 	    p->size * sizeof(*p->owner);
 }
 
-/* Takes out *at. */
+/* Drops what was last used before `tick`. */
 static void
-primary_drop(struct ring_cache *rc, struct primary **at)
+cache_drop(struct ring_cache *rc, uint64_t tick)
 {
-	struct primary *p = *at;
+	struct primary **at, *p;
+	size_t i;
 
-	*at = p->next;
-	rc->bytes -= primary_bytes(p);
-	free(p->member);
-	free(p->owner);
-	free(p);
+	for (i = 0; i < BUCKETS; i++) {
+		for (at = &rc->bucket[i]; (p = *at) != NULL;) {
+			if (p->used >= tick) {
+				at = &p->next;
+				continue;
+			}
+			*at = p->next;
+			rc->bytes -= primary_bytes(p);
+			free(p->member);
+			free(p->owner);
+			free(p);
+		}
+	}
+}
+
+/* Drops the one that was not used for longest. */
+static void
+cache_drop_oldest(struct ring_cache *rc)
+{
+	const struct primary *p;
+	uint64_t oldest = rc->tick;
+	size_t i;
+
+	for (i = 0; i < BUCKETS; i++)
+		for (p = rc->bucket[i]; p != NULL; p = p->next)
+			if (p->used < oldest)
+				oldest = p->used;
+	cache_drop(rc, oldest + 1);
 }
 
 void
@@ -63,8 +96,7 @@ ring_cache_free(struct ring_cache *rc)
 {
 	if (rc == NULL)
 		return;
-	while (rc->head != NULL)
-		primary_drop(rc, &rc->head);
+	cache_drop(rc, UINT64_MAX);
 	free(rc->owner);
 	free(rc);
 }
@@ -81,30 +113,18 @@ ring_key(const struct state *s, const struct state_ring *ring)
 	return h;
 }
 
-/* Where the ring's entry hangs, or the end of the list. */
-static struct primary **
-primary_find(struct ring_cache *rc, const struct state *s,
+static struct primary *
+primary_find(const struct ring_cache *rc, const struct state *s,
     const struct state_ring *ring, uint64_t key)
 {
-	struct primary **at, *p;
+	struct primary *p;
 
-	for (at = &rc->head; (p = *at) != NULL; at = &p->next) {
+	for (p = rc->bucket[key % BUCKETS]; p != NULL; p = p->next)
 		if (p->key == key && p->seed == s->seed &&
 		    p->size == s->ring_size && p->nmember == ring->nmember &&
 		    (p->nmember == 0 || memcmp(p->member, ring->member,
 		    p->nmember * sizeof(*p->member)) == 0))
 			break;
-	}
-	return at;
-}
-
-static void *
-alloc(size_t n, size_t size)
-{
-	void *p = calloc(n == 0 ? 1 : n, size);
-
-	if (p == NULL)
-		abort();
 	return p;
 }
 
@@ -132,53 +152,48 @@ ring_primary(struct ring_cache *rc, const struct state *s,
     const struct state_ring *ring)
 {
 	uint64_t key = ring_key(s, ring);
-	struct primary **at = primary_find(rc, s, ring, key), *p = *at;
+	struct primary *p = primary_find(rc, s, ring, key);
 
-	if (p != NULL) {
-		*at = p->next;
-	} else {
+	if (p == NULL) {
 		p = primary_new(s, ring, key);
+		p->next = rc->bucket[key % BUCKETS];
+		rc->bucket[key % BUCKETS] = p;
 		rc->bytes += primary_bytes(p);
 	}
-	p->next = rc->head;
-	rc->head = p;
-	while (rc->bytes > RING_CACHE_MAX && p->next != NULL) {
-		for (at = &p->next; (*at)->next != NULL; at = &(*at)->next)
-			;
-		primary_drop(rc, at);
-	}
+	p->used = ++rc->tick;
+	while (rc->bytes > RING_CACHE_MAX && rc->bytes > primary_bytes(p))
+		cache_drop_oldest(rc);
 	return p->owner;
 }
 
 void
 ring_cache_trim(struct ring_cache *rc, const struct state *wanted)
 {
-	struct primary **at, *p;
+	uint64_t before = rc->tick;
+	struct primary *p;
 	size_t i;
 
-	for (p = rc->head; p != NULL; p = p->next)
-		p->wanted = false;
 	for (i = 0; i < wanted->nring; i++) {
-		p = *primary_find(rc, wanted, &wanted->ring[i],
+		p = primary_find(rc, wanted, &wanted->ring[i],
 		    ring_key(wanted, &wanted->ring[i]));
 		if (p != NULL)
-			p->wanted = true;
+			p->used = ++rc->tick;
 	}
-	for (at = &rc->head; *at != NULL;) {
-		if ((*at)->wanted)
-			at = &(*at)->next;
-		else
-			primary_drop(rc, at);
-	}
+	cache_drop(rc, before + 1);
 }
 
-/* Eligible owners, in the cache's scratch. */
+/* Eligible owners; valid until the next call. */
 static const uint16_t *
 ring_owners(struct ring_cache *rc, const struct state *s,
     const struct state_ring *ring, const bool *eligible)
 {
 	const uint16_t *primary = ring_primary(rc, s, ring);
+	size_t i;
 
+	for (i = 0; i < ring->nmember && eligible[i]; i++)
+		;
+	if (i == ring->nmember)
+		return primary;
 	if (rc->size != s->ring_size) {
 		free(rc->owner);
 		rc->owner = alloc(s->ring_size, sizeof(*rc->owner));
@@ -189,6 +204,13 @@ ring_owners(struct ring_cache *rc, const struct state *s,
 	return rc->owner;
 }
 
+static uint32_t
+owner_word(const struct state_ring *ring, uint16_t owner)
+{
+	return owner == MAGLEV_NONE ? 0 :
+	    XLB_SLOT(ring->number_of[owner], 0, 0);
+}
+
 void
 state_ring_words_of(struct ring_cache *rc, const struct state *wanted,
     const struct state_ring *ring, const bool *eligible, uint32_t *word)
@@ -197,8 +219,7 @@ state_ring_words_of(struct ring_cache *rc, const struct state *wanted,
 	uint32_t i;
 
 	for (i = 0; i < wanted->ring_size; i++)
-		word[i] = owner[i] == MAGLEV_NONE ? 0 :
-		    XLB_SLOT(ring->number_of[owner[i]], 0, 0);
+		word[i] = owner_word(ring, owner[i]);
 }
 
 void
@@ -206,6 +227,28 @@ state_ring_words(struct ring_cache *rc, const struct state *wanted,
     const struct state_ring *ring, uint32_t *word)
 {
 	state_ring_words_of(rc, wanted, ring, ring->eligible, word);
+}
+
+bool
+state_ring_same(struct ring_cache *rc, const struct state *wanted,
+    const struct state_ring *ring, const uint32_t *word)
+{
+	const uint16_t *owner = ring_owners(rc, wanted, ring, ring->eligible);
+	uint32_t i, end, diff = 0;
+
+	/* in stretches, so that the loop has no exit to predict; nobody owns
+	 * one slot only where nobody owns any */
+	for (i = 0; i < wanted->ring_size && diff == 0;) {
+		end = wanted->ring_size - i > 4096 ? i + 4096 :
+		    wanted->ring_size;
+		if (owner[0] == MAGLEV_NONE)
+			for (; i < end; i++)
+				diff |= word[i];
+		else
+			for (; i < end; i++)
+				diff |= word[i] ^ ring->number_of[owner[i]];
+	}
+	return diff == 0;
 }
 
 uint64_t

@@ -67,14 +67,6 @@ backends_build(struct state_build *b)
 	    state_backend_cmp);
 }
 
-static int
-hop_cmp(const void *va, const void *vb)
-{
-	const struct hop *a = va, *b = vb;
-
-	return addr_cmp(&a->addr, &b->addr);
-}
-
 /* The way out that the maps have for a backend, or NULL. */
 static const struct state_nexthop *
 hop_found(const struct state *found, const struct state_nexthop **by_number,
@@ -98,9 +90,9 @@ hops_find(struct state_build *b)
 	const struct hop_table *t = b->in->hops;
 	const struct state_nexthop **by_number;
 	const struct hop *h;
-	struct hop key;
+	const struct addr *addr;
 	struct backend_hop *out;
-	size_t i;
+	size_t i, at = 0;
 
 	by_number = arena_calloc(b->a, XLB_NEXTHOPS, sizeof(*by_number));
 	for (i = 0; i < found->nnexthop; i++)
@@ -110,14 +102,17 @@ hops_find(struct state_build *b)
 	b->hop = arena_calloc(b->a, b->s->nbackend, sizeof(*b->hop));
 	for (i = 0; i < b->s->nbackend; i++) {
 		out = &b->hop[i];
-		key.addr = b->s->backend[i].addr;
-		h = rows_find(&key, t->row, t->n, sizeof(*h), hop_cmp);
+		addr = &b->s->backend[i].addr;
+		while (at < t->n && addr_cmp(&t->row[at].addr, addr) < 0)
+			at++;
+		h = at < t->n && addr_cmp(&t->row[at].addr, addr) == 0 ?
+		    &t->row[at] : NULL;
 		switch (h == NULL ? HOP_RESOLVING : h->status) {
 		case HOP_OK:
 			out->nexthop = &h->nexthop;
 			break;
 		case HOP_RESOLVING:
-			out->nexthop = hop_found(found, by_number, &key.addr);
+			out->nexthop = hop_found(found, by_number, addr);
 			out->kept = true;
 			out->why = MEMBER_NO_NEIGHBOR;
 			break;

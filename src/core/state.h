@@ -195,9 +195,11 @@ int state_build(const struct state_input *in, struct arena *a,
 int state_keeps_flows(const struct state *wanted, const struct state *found,
     struct diag *dg);
 
-/* The slot words of a wanted ring; caches primary owners between calls (at most
- * RING_CACHE_MAX bytes of them). */
-#define RING_CACHE_MAX (64 << 20)
+/* The slot words of a wanted ring; caches primary owners between calls. The
+ * limit has room for CONF_POOLS_MAX rings of the default size: all are gone
+ * through in turn, so in a cache that is too small each would be thrown out just
+ * before it is needed. */
+#define RING_CACHE_MAX (160 << 20)	/* bytes */
 struct ring_cache;
 struct ring_cache *ring_cache_new(void);
 void ring_cache_free(struct ring_cache *rc);	/* NULL is allowed */
@@ -208,6 +210,9 @@ void state_ring_words(struct ring_cache *rc, const struct state *wanted,
 /* The same if only `eligible` of the ring's members were. */
 void state_ring_words_of(struct ring_cache *rc, const struct state *wanted,
     const struct state_ring *ring, const bool *eligible, uint32_t *word);
+/* True if `word` is what state_ring_words() would give. */
+bool state_ring_same(struct ring_cache *rc, const struct state *wanted,
+    const struct state_ring *ring, const uint32_t *word);
 uint64_t state_ring_fingerprint(struct ring_cache *rc,
     const struct state *wanted, const struct state_ring *ring);
 

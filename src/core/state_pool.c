@@ -87,11 +87,9 @@ member_row(const struct state_build *b, const struct conf_backend *c)
 }
 
 static enum member_why
-member_why(const struct state_build *b, const struct conf_backend *c,
-    const struct state_member *m)
+member_why(const struct conf_backend *c, const struct state_member *m,
+    const struct backend_hop *hop)
 {
-	const struct backend_hop *hop;
-
 	if (m->state != BACKEND_ACTIVE)
 		return m->state == BACKEND_DOWN ? MEMBER_STATE_DOWN :
 		    MEMBER_STATE_DRAIN;
@@ -100,7 +98,6 @@ member_why(const struct state_build *b, const struct conf_backend *c,
 	if (m->health != HEALTH_UP)
 		return m->health == HEALTH_DOWN ? MEMBER_UNHEALTHY :
 		    MEMBER_UNKNOWN;
-	hop = &b->hop[member_row(b, c)];
 	return hop->nexthop != NULL ? MEMBER_ELIGIBLE : hop->why;
 }
 
@@ -121,7 +118,7 @@ members_build(struct state_build *b, const struct conf_pool *c,
 	const struct conf_backend *cb;
 	struct health_ports ports;
 	struct state_member *m;
-	size_t i;
+	size_t i, row;
 
 	p->member = arena_calloc(b->a, c->nbackend, sizeof(*p->member));
 	for (i = 0; i < c->nbackend; i++)
@@ -135,10 +132,11 @@ members_build(struct state_build *b, const struct conf_pool *c,
 	for (i = 0; i < c->nbackend; i++) {
 		cb = &c->backend[i];
 		m = &p->member[i];
-		m->number = b->s->backend[member_row(b, cb)].number;
+		row = member_row(b, cb);
+		m->number = b->s->backend[row].number;
 		m->health = health_verdict(c->check, &ports, &cb->address,
 		    b->in->health, &m->health_row);
-		m->why = member_why(b, cb, m);
+		m->why = member_why(cb, m, &b->hop[row]);
 	}
 }
 
@@ -146,7 +144,6 @@ static void
 pool_judge(struct state_build *b, const struct conf_pool *c,
     struct state_pool *p)
 {
-	bool down = false, resort = false;
 	size_t i;
 
 	p->conf = c;
@@ -154,16 +151,14 @@ pool_judge(struct state_build *b, const struct conf_pool *c,
 	if (c->min_healthy_percent)
 		p->needed = (uint32_t)((c->nbackend * c->min_healthy + 99) /
 		    100);
-	for (i = 0; i < c->nbackend; i++) {
+	for (i = 0; i < c->nbackend; i++)
 		p->eligible += p->member[i].why == MEMBER_ELIGIBLE;
-		if (!member_last_resort(b, &c->backend[i], &p->member[i]))
-			continue;
-		resort = true;
-		down |= p->member[i].health == HEALTH_DOWN;
-	}
 	/* Not before anything is known: a node that has just started would
 	 * announce backends that nobody has looked at. */
-	p->failed_open = c->fail_open && p->eligible == 0 && resort && down;
+	for (i = 0; c->fail_open && p->eligible == 0 && i < c->nbackend; i++)
+		if (p->member[i].health == HEALTH_DOWN &&
+		    member_last_resort(b, &c->backend[i], &p->member[i]))
+			p->failed_open = true;
 	p->ready = p->eligible >= p->needed || p->failed_open;
 }
 
