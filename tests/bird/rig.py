@@ -5,6 +5,7 @@ import atexit
 import os
 import queue
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -132,9 +133,12 @@ def at_end(fn):
 
 
 def scratch():
-    """A directory in memory, as /run/xlb-bird is, where there is one."""
+    """A directory in memory, as /run/xlb-bird is, if there can be one; removed
+    at exit."""
     where = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-    return tempfile.mkdtemp(prefix="xlb-bird-", dir=where)
+    path = tempfile.mkdtemp(prefix="xlb-bird-", dir=where)
+    at_end(lambda: shutil.rmtree(path, ignore_errors=True))
+    return path
 
 
 def skip_all(why):

@@ -6,7 +6,6 @@ what a broken or foreign one might."""
 import glob
 import os
 import re
-import shutil
 import socket
 import threading
 import time
@@ -145,7 +144,6 @@ class Scene:
     def __exit__(self, *_):
         self.drive.close()
         self.bird.close()
-        shutil.rmtree(self.dir)
         check(not self.bird.wrong, f"wrong commands: {self.bird.wrong}")
 
 

@@ -89,7 +89,6 @@ class Lab:
                 self.manager.wait()
             self.manager = None
         subprocess.run(["ip", "netns", "del", self.ns], check=False)
-        shutil.rmtree(self.dir, ignore_errors=True)
         shutil.rmtree(PIN_DIR, ignore_errors=True)
 
 

@@ -189,7 +189,6 @@ class Lab:
         for path in self.netns.values():
             subprocess.run(["ip", "netns", "del", os.path.basename(path)],
                            check=False)
-        shutil.rmtree(self.dir, ignore_errors=True)
 
 
 def sessions_come_up(lab):
