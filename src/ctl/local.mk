@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-bin_PROGRAMS += xlb
-xlb_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) $(SYSTEMD_CFLAGS) \
+bin_PROGRAMS += src/xlb
+src_xlb_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) $(SYSTEMD_CFLAGS) \
 	$(LIBBPF_CFLAGS) -DXLB_BIRD_WRAPPER='"$(xlbbirddir)/xlb.conf"'
-xlb_LDADD = $(XLBIO_LIBS) $(YAML_LIBS)
-xlb_SOURCES =
-xlb_SOURCES += src/ctl/main.c src/ctl/command.h src/ctl/table.c
-xlb_SOURCES += src/ctl/ask.c src/ctl/help.c src/ctl/completion.c
-xlb_SOURCES += src/ctl/config.c src/ctl/request.c src/ctl/status.c
-xlb_SOURCES += src/ctl/view.c src/ctl/view.h src/ctl/grid.c src/ctl/grid.h
+src_xlb_LDADD = $(XLBIO_LIBS) $(YAML_LIBS)
+src_xlb_SOURCES =
+src_xlb_SOURCES += src/ctl/main.c src/ctl/command.h src/ctl/table.c
+src_xlb_SOURCES += src/ctl/ask.c src/ctl/help.c src/ctl/completion.c
+src_xlb_SOURCES += src/ctl/config.c src/ctl/request.c src/ctl/status.c
+src_xlb_SOURCES += src/ctl/view.c src/ctl/view.h src/ctl/grid.c src/ctl/grid.h
 dist_doc_DATA = doc/json.md

@@ -27,7 +27,7 @@ import threading
 import time
 
 TOP = pathlib.Path(os.environ.get("top_srcdir", pathlib.Path(__file__).parents[2]))
-XLB = pathlib.Path(os.environ.get("top_builddir", ".")).resolve() / "xlb"
+XLB = pathlib.Path(os.environ.get("top_builddir", ".")).resolve() / "src/xlb"
 GOLDEN = TOP / "tests/golden/status"
 CLEAN = {"PATH": os.environ["PATH"], "TERM": "xterm", "LC_ALL": "C.UTF-8"}
 TESTS = []

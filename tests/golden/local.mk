@@ -8,7 +8,7 @@ EXTRA_DIST += tests/golden/conf.sh tests/golden/shipped.sh
 EXTRA_DIST += tests/golden/in tests/golden/ok
 
 .PHONY: update-goldens
-update-goldens: tests/golden/conf_show xlb
+update-goldens: tests/golden/conf_show src/xlb
 	UPDATE=1 top_srcdir='$(abs_top_srcdir)' \
 	    top_builddir='$(abs_top_builddir)' $(srcdir)/tests/golden/conf.sh
 	UPDATE=1 top_srcdir='$(abs_top_srcdir)' \
