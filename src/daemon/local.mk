@@ -1,1 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
+sbin_PROGRAMS += src/xlbd
+src_xlbd_CPPFLAGS = $(libxlbio_a_CPPFLAGS)
+src_xlbd_LDADD = $(XLBIO_LIBS)
+src_xlbd_SOURCES =
+src_xlbd_SOURCES += src/daemon/main.c src/daemon/daemon.c src/daemon/daemon.h
+src_xlbd_SOURCES += src/daemon/config.c
+src_xlbd_SOURCES += src/daemon/handlers.c
+src_xlbd_SOURCES += src/daemon/health_run.c
+src_xlbd_SOURCES += src/daemon/lifecycle.c
+src_xlbd_SOURCES += src/daemon/overrides.c
+src_xlbd_SOURCES += src/daemon/reconcile.c
+src_xlbd_SOURCES += src/daemon/status.c src/daemon/status.h

@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The configuration in force: loaded, compared with the one before, kept in the
+ * state directory. A file that does not load changes nothing; at start the text
+ * that was accepted last takes its place.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/arena.h"
+#include "daemon/daemon.h"
+#include "io/conf_file.h"
+#include "io/file.h"
+#include "io/key.h"
+#include "io/log.h"
+
+#define KEPT_FILE "accepted.json"
+#define KEPT_MAX (64 << 20)	/* bytes */
+
+void
+config_free(struct config *c)
+{
+	struct config *before;
+
+	for (; c != NULL; c = before) {
+		before = c->retired;
+		arena_free(c->arena);
+		json_decref(c->sources);
+		free(c);
+	}
+}
+
+/* Sources may be freed when this returns: the arena keeps its own copies. */
+static struct config *
+config_build(const struct conf_source *src, size_t n, struct diag *dg)
+{
+	struct config *c = calloc(1, sizeof(*c));
+	struct mark at = { .file = n > 0 ? src[0].name : NULL };
+	json_t *row;
+	size_t i;
+	int rc;
+
+	if (c == NULL)
+		fatal("configuration");
+	c->arena = arena_new();
+	c->sources = json_array();
+	for (i = 0; i < n; i++) {
+		row = json_pack("{s:s, s:s%}", "name", src[i].name, "text",
+		    src[i].text, src[i].len);
+		/* text that is no UTF-8 does not load either */
+		if (row != NULL)
+			json_array_append_new(c->sources, row);
+	}
+	if (conf_load(src, n, c->arena, &c->conf, dg) < 0)
+		goto bad;
+	if (c->conf->key_file != NULL) {
+		rc = key_read(c->conf->key_file, c->hash_key);
+		if (rc < 0) {
+			diag_add(dg, DIAG_ERROR, at,
+			    "maglev.key_file: %s: %s", c->conf->key_file,
+			    rc == -EINVAL ? KEY_FORM : strerror(-rc));
+			goto bad;
+		}
+	}
+	c->loaded = daemon_realtime();
+	return c;
+bad:
+	config_free(c);
+	return NULL;
+}
+
+struct config *
+config_load(const struct options *opt, struct diag *dg)
+{
+	struct conf_files files;
+	struct config *c = NULL;
+
+	if (conf_files_read(opt->config, &files, dg) == 0)
+		c = config_build(files.src, files.n, dg);
+	conf_files_free(&files);
+	return c;
+}
+
+struct config *
+config_from_sources(const json_t *sources, struct diag *dg)
+{
+	struct mark nowhere = { 0 };
+	struct conf_source *src;
+	struct config *c = NULL;
+	size_t i, n = json_array_size(sources);
+	const json_t *row, *text;
+
+	src = calloc(n + 1, sizeof(*src));
+	if (src == NULL)
+		fatal("configuration");
+	for (i = 0; i < n; i++) {
+		row = json_array_get(sources, i);
+		text = json_object_get(row, "text");
+		src[i].name = json_string_value(json_object_get(row, "name"));
+		src[i].text = json_string_value(text);
+		src[i].len = json_string_length(text);
+		if (src[i].name == NULL || src[i].text == NULL)
+			break;
+	}
+	if (n == 0 || i < n)
+		diag_add(dg, DIAG_ERROR, nowhere,
+		    "sources: not a list of {\"name\", \"text\"}");
+	else
+		c = config_build(src, n, dg);
+	free(src);
+	return c;
+}
+
+static char *
+kept_path(const struct options *opt)
+{
+	char *path;
+
+	if (asprintf(&path, "%s/%s", opt->state_dir, KEPT_FILE) < 0)
+		fatal("configuration");
+	return path;
+}
+
+struct config *
+config_kept(const struct options *opt, struct diag *dg)
+{
+	struct mark nowhere = { 0 };
+	char *path = kept_path(opt), *buf = NULL;
+	struct config *c = NULL;
+	json_t *root = NULL;
+	json_error_t err;
+	size_t len;
+	int rc;
+
+	rc = file_read(path, KEPT_MAX, &buf, &len);
+	if (rc < 0) {
+		diag_add(dg, DIAG_ERROR, nowhere, "%s: %s", path,
+		    strerror(-rc));
+		goto out;
+	}
+	root = json_loadb(buf, len, JSON_REJECT_DUPLICATES, &err);
+	if (root == NULL)
+		diag_add(dg, DIAG_ERROR, nowhere, "%s: damaged: %s", path,
+		    err.text);
+	else
+		c = config_from_sources(json_object_get(root, "sources"), dg);
+out:
+	json_decref(root);
+	free(buf);
+	free(path);
+	return c;
+}
+
+void
+config_keep(const struct options *opt, const struct config *c)
+{
+	json_t *root = json_pack("{s:i, s:O}", "schema", 1, "sources",
+	    c->sources);
+	char *text = json_dumps(root, JSON_INDENT(1)), *path = kept_path(opt);
+	int rc;
+
+	if (text == NULL)
+		fatalx("configuration: out of memory");
+	rc = file_equal(path, text, strlen(text));
+	if (rc == 0)
+		rc = file_replace(path, text, strlen(text), 0600);
+	if (rc < 0)
+		log_warnx("%s: %s: the accepted configuration is not kept",
+		    path, strerror(-rc));
+	free(path);
+	free(text);
+	json_decref(root);
+}
+
+static const struct conf_service *
+service_find(const struct conf *c, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < c->nservice; i++)
+		if (strcmp(c->service[i].name, name) == 0)
+			return &c->service[i];
+	return NULL;
+}
+
+#define MOVES_ALL "would move every flow: drain the node, then " \
+	"`xlb restart --flush`"
+
+void
+config_check_change(const struct config *old, const struct config *new,
+    struct diag *dg)
+{
+	const struct conf *a = old->conf, *b = new->conf;
+	struct mark at = { .file = json_string_value(json_object_get(
+	    json_array_get(new->sources, 0), "name")) };
+	const struct conf_service *was;
+	size_t i;
+
+	at.file = at.file == NULL ? NULL : arena_strdup(new->arena, at.file);
+	if (a->table_size != b->table_size)
+		diag_add(dg, DIAG_ERROR, at,
+		    "maglev.table_size: %u -> %u " MOVES_ALL, a->table_size,
+		    b->table_size);
+	if (a->seed != b->seed)
+		diag_add(dg, DIAG_ERROR, at, "maglev.seed: a change "
+		    MOVES_ALL);
+	if (memcmp(old->hash_key, new->hash_key, sizeof(old->hash_key)) != 0)
+		diag_add(dg, DIAG_ERROR, at, "maglev.key_file: another key "
+		    MOVES_ALL);
+	for (i = 0; i < b->nservice; i++) {
+		was = service_find(a, b->service[i].name);
+		if (was != NULL && was->hash != b->service[i].hash)
+			diag_add(dg, DIAG_ERROR, b->service[i].mark,
+			    "services[%zu].hash: a change " MOVES_ALL, i);
+	}
+}
+
+void
+config_verdict_set(struct config_verdict *v, const struct diag *dg, bool kept)
+{
+	const struct diag_row *row = NULL;
+	size_t i;
+
+	free(v->why);
+	v->why = NULL;
+	v->ok = dg->errors == 0;
+	v->kept = kept;
+	v->at = daemon_realtime();
+	for (i = 0; i < dg->n && row == NULL; i++)
+		if (dg->row[i].level == DIAG_ERROR)
+			row = &dg->row[i];
+	if (row == NULL)
+		return;
+	if (row->mark.file == NULL)
+		v->why = strdup(row->text);
+	else if (asprintf(&v->why, "%s:%u:%u: %s", row->mark.file,
+	    row->mark.line, row->mark.col, row->text) < 0)
+		v->why = NULL;
+}
+
+/* Every address that may get packets, for the next hops. */
+static void
+follow_hops(struct daemon *d, const struct conf *c)
+{
+	struct arena *a = arena_new();
+	struct addr *addr = NULL, *row;
+	size_t i, k, n = 0, unique = 0;
+	int rc;
+
+	for (i = 0; i < c->npool; i++) {
+		for (k = 0; k < c->pool[i].nbackend; k++) {
+			row = arena_grow(a, &addr, n++, sizeof(*addr));
+			*row = c->pool[i].backend[k].address;
+		}
+	}
+	if (n > 0)
+		qsort(addr, n, sizeof(*addr),
+		    (int (*)(const void *, const void *))addr_cmp);
+	for (i = 0; i < n; i++)
+		if (unique == 0 || addr_cmp(&addr[unique - 1], &addr[i]) != 0)
+			addr[unique++] = addr[i];
+	rc = netlink_want(d->nl, addr, unique);
+	if (rc < 0)
+		log_warnx("netlink: %s", strerror(-rc));
+	arena_free(a);
+}
+
+static void
+bird_event(void *arg)
+{
+	handlers_bird_changed(arg);
+}
+
+/* BIRD follows its directory and socket; both are seldom changed. */
+static void
+follow_bird(struct daemon *d, const struct conf *old, const struct conf *new)
+{
+	const char *dir = d->opt.bird_dir, *sock = d->opt.bird_socket;
+	int rc;
+
+	if (dir == NULL)
+		dir = new->bgp.bird_directory;
+	if (sock == NULL)
+		sock = new->bgp.bird_socket;
+	if (d->bird != NULL && (!new->bgp.present ||
+	    (d->opt.bird_dir == NULL && old != NULL &&
+	    strcmp(old->bgp.bird_directory, dir) != 0) ||
+	    (d->opt.bird_socket == NULL && old != NULL &&
+	    strcmp(old->bgp.bird_socket, sock) != 0))) {
+		bird_close(d->bird);
+		d->bird = NULL;
+	}
+	if (new->bgp.present && d->tun < 0)
+		daemon_tun(d);
+	if (d->bird != NULL || !new->bgp.present)
+		return;
+	rc = bird_open(d->ev, dir, sock, bird_event, d, &d->bird);
+	if (rc < 0)
+		log_warnx("bird: %s: nothing is announced", strerror(-rc));
+}
+
+void
+config_apply(struct daemon *d, struct config *c)
+{
+	struct config *old = d->config;
+
+	overrides_follow(d, c->conf);
+	health_follow(d, c->conf);
+	follow_hops(d, c->conf);
+	follow_bird(d, old != NULL ? old->conf : NULL, c->conf);
+	d->link = reallocarray(d->link, c->conf->ninterface + 1,
+	    sizeof(*d->link));
+	if (d->link == NULL)
+		fatal("interfaces");
+	memset(d->link, 0, (c->conf->ninterface + 1) * sizeof(*d->link));
+	c->retired = old;
+	d->config = c;
+	/* pointed into the old tables */
+	memset(&d->wanted, 0, sizeof(d->wanted));
+	d->ring = NULL;
+	reconcile_now(d);
+	if (d->started)
+		lifecycle_update(d);
+}
+
+void
+config_messages(const struct diag *dg, json_t *reply)
+{
+	struct diag one = { .n = 1 };
+	char *line;
+	size_t i, len;
+	FILE *f;
+
+	for (i = 0; i < dg->n; i++) {
+		one.row = &dg->row[i];
+		f = open_memstream(&line, &len);
+		if (f == NULL)
+			fatal("configuration");
+		diag_print(&one, f);
+		fclose(f);
+		line[len - 1] = '\0';	/* the end of the line */
+		if (dg->row[i].level == DIAG_ERROR || reply == NULL)
+			log_warnx("%s", line);
+		if (reply != NULL && dg->row[i].level == DIAG_ERROR)
+			ctl_error(reply, "%s", line);
+		else if (reply != NULL)
+			ctl_warning(reply, "%s", line);
+		free(line);
+	}
+}
+
+int
+config_reload(struct daemon *d, json_t *reply)
+{
+	struct diag dg;
+	struct config *c;
+	size_t i;
+	int status = 0;
+
+	diag_init(&dg);
+	c = config_load(&d->opt, &dg);
+	if (c != NULL) {
+		config_check_change(d->config, c, &dg);
+		if (dg.errors > 0) {
+			config_free(c);
+			c = NULL;
+		}
+	}
+	config_messages(&dg, reply);
+	config_verdict_set(&d->verdict, &dg, c == NULL && d->verdict.kept);
+	diag_fini(&dg);
+	if (c == NULL) {
+		log_warnx("reload: refused, nothing has changed");
+		return 3;
+	}
+	config_keep(&d->opt, c);
+	config_apply(d, c);
+	for (i = 0; i < c->conf->ninterface; i++) {
+		if (d->link[i].attached)
+			continue;
+		status = 1;
+		if (reply != NULL)
+			ctl_error(reply, "interface %s: %s",
+			    c->conf->interface[i].name, d->link[i].why);
+	}
+	if (d->failed > 0) {
+		status = 1;
+		if (reply != NULL)
+			ctl_error(reply, "%zu operations on the maps failed; "
+			    "they are tried again (see the log)", d->failed);
+	}
+	log_info("reload: %s", status == 0 ? "done" :
+	    "done in part, what was refused is tried again");
+	return status;
+}

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * xlbd from start to end. Order at start: configuration, control socket (the
+ * lock against a second instance), next hops, data path, health, then routes;
+ * nothing found is changed before all of it is known.
+ */
+#include "daemon/daemon.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <systemd/sd-daemon.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/arena.h"
+#include "io/file.h"
+#include "io/log.h"
+#include "io/maps.h"
+#include "io/notify.h"
+#include "io/tun.h"
+
+#define EXIT_CONFIG 3
+
+/* A next hop that is asked for has its answer, or none, by then. */
+#define HOPS_WAIT_MS 1200
+#define HOPS_POLL_US 5000
+
+/* Above this a frame does not fit the one buffer of a page that drivers give
+ * a program without xdp.frags (measured on veth: 3506 of MTU pass). */
+#define FRAGS_MTU 3498
+
+mono_t
+daemon_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_BOOTTIME, &ts);
+	return (mono_t){ (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec };
+}
+
+int64_t
+daemon_realtime(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+/* The file; where that does not load, the text that was accepted last. */
+static struct config *
+start_config(struct daemon *d)
+{
+	struct config *c;
+	struct diag dg, kept;
+
+	diag_init(&dg);
+	diag_init(&kept);
+	c = config_load(&d->opt, &dg);
+	config_messages(&dg, NULL);
+	config_verdict_set(&d->verdict, &dg, false);
+	if (c == NULL) {
+		c = config_kept(&d->opt, &kept);
+		if (c != NULL) {
+			log_warnx("%s does not load: running with the "
+			    "configuration accepted last", d->opt.config);
+			d->verdict.kept = true;
+		} else {
+			config_messages(&kept, NULL);
+		}
+	} else {
+		config_keep(&d->opt, c);
+	}
+	diag_fini(&kept);
+	diag_fini(&dg);
+	return c;
+}
+
+static void
+on_netlink(void *arg)
+{
+	reconcile_soon(arg);
+}
+
+static void
+prog_config_init(struct prog_config *pc, const struct options *opt,
+    const struct config *c)
+{
+	*pc = (struct prog_config){
+		.bpf_dir = opt->bpf_dir,
+		.ring_size = c->conf->table_size,
+		.seed = c->conf->seed,
+	};
+	memcpy(pc->hash_key, c->hash_key, sizeof(pc->hash_key));
+}
+
+static int
+start_prog(struct daemon *d, const struct config *c)
+{
+	struct prog_config pc;
+	struct netlink_if nif;
+	size_t i;
+
+	prog_config_init(&pc, &d->opt, c);
+	for (i = 0; i < c->conf->ninterface; i++) {
+		netlink_if(d->nl, c->conf->interface[i].name, &nif);
+		pc.frags |= nif.mtu > FRAGS_MTU;
+	}
+	return prog_open(&pc, &d->prog);
+}
+
+/* BIRD's routes point at xlb0; with a service manager it outlives us. */
+void
+daemon_tun(struct daemon *d)
+{
+	int rc, stored = notify_stored(TUN_NAME);
+
+	d->tun = tun_open(stored);
+	if (d->tun < 0 || d->tun == stored)
+		return;		/* logged; routes stay dormant in BIRD */
+	notify_unstore(TUN_NAME);
+	rc = notify_store(TUN_NAME, d->tun);
+	if (rc < 0)
+		log_warnx("%s: not stored with the service manager: %s",
+		    TUN_NAME, strerror(-rc));
+}
+
+static bool
+hops_known(const struct daemon *d)
+{
+	const struct hop_table *t = netlink_hops(d->nl);
+	size_t i;
+
+	for (i = 0; i < t->n; i++)
+		if (t->row[i].status == HOP_RESOLVING)
+			return false;
+	return true;
+}
+
+/* Waits until each next hop is known or known to be missing: an adopted ring
+ * must not lose backends because we have only just asked. */
+static int
+on_start(sd_event_source *s, uint64_t usec, void *arg)
+{
+	struct daemon *d = arg;
+
+	(void)usec;
+	if (!hops_known(d) &&
+	    mono_ms_since(daemon_now(), d->start) < HOPS_WAIT_MS) {
+		sd_event_source_set_time_relative(s, HOPS_POLL_US);
+		sd_event_source_set_enabled(s, SD_EVENT_ONESHOT);
+		return 0;
+	}
+	sd_event_source_unref(s);
+	d->started = true;
+	/* a node that was drained before stays so, without 65535:0 again */
+	lifecycle_update(d);
+	reconcile_now(d);
+	log_info("ready: %zu services, %zu pools%s", d->config->conf->nservice,
+	    d->config->conf->npool,
+	    prog_adopted(d->prog) ? ", adopted what was there" : "");
+	notify_ready("serving");
+	return 0;
+}
+
+static int
+on_hup(sd_event_source *s, const struct signalfd_siginfo *si, void *arg)
+{
+	(void)s;
+	(void)si;
+	config_reload(arg, NULL);
+	return 0;
+}
+
+/*
+ * SIGTERM: a stop takes everything away; for a restart, and where nobody
+ * says, we end at once and leave everything as a crash does.
+ */
+static int
+on_term(sd_event_source *s, const struct signalfd_siginfo *si, void *arg)
+{
+	struct daemon *d = arg;
+
+	(void)s;
+	(void)si;
+	if (notify_job() == JOB_STOP) {
+		lifecycle_stop(d, false, NULL);
+		return 0;
+	}
+	log_info("ends; the packets go on");
+	sd_event_exit(d->ev, 0);
+	return 0;
+}
+
+static int
+start_signals(struct daemon *d)
+{
+	sigset_t set;
+	int rc;
+
+	signal(SIGPIPE, SIG_IGN);
+	sigemptyset(&set);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
+		return -errno;
+	rc = sd_event_add_signal(d->ev, NULL, SIGHUP, on_hup, d);
+	if (rc >= 0)
+		rc = sd_event_add_signal(d->ev, NULL, SIGTERM, on_term, d);
+	if (rc >= 0)
+		rc = sd_event_add_signal(d->ev, NULL, SIGINT, on_term, d);
+	if (rc >= 0)
+		rc = sd_event_set_watchdog(d->ev, true);
+	return rc;
+}
+
+static int
+start_io(struct daemon *d)
+{
+	int rc;
+
+	rc = file_mkdir(d->opt.run_dir, 0755);
+	if (rc < 0) {
+		log_warnx("%s: %s", d->opt.run_dir, strerror(-rc));
+		return rc;
+	}
+	rc = file_mkdir(d->opt.state_dir, 0700);
+	if (rc < 0) {
+		log_warnx("%s: %s", d->opt.state_dir, strerror(-rc));
+		return rc;
+	}
+	rc = ctl_open(d->ev, d->opt.run_dir, handlers_request, d, &d->ctl);
+	if (rc < 0) {
+		log_warnx("%s: %s", d->opt.run_dir, rc == -EADDRINUSE ?
+		    "another xlbd runs on this directory" : strerror(-rc));
+		return rc;
+	}
+	rc = netlink_open(d->ev, on_netlink, d, &d->nl);
+	if (rc < 0)
+		log_warnx("netlink: %s", strerror(-rc));
+	return rc;
+}
+
+static int
+daemon_start(struct daemon *d, struct config **c)
+{
+	int rc;
+
+	rc = sd_event_default(&d->ev);
+	if (rc >= 0)
+		rc = start_signals(d);
+	if (rc >= 0)
+		rc = reconcile_init(d);
+	if (rc < 0) {
+		log_warnx("event loop: %s", strerror(-rc));
+		return 1;
+	}
+	if (start_io(d) < 0)
+		return 1;
+	*c = start_config(d);
+	if (*c == NULL)
+		return EXIT_CONFIG;
+	if (start_prog(d, *c) < 0)
+		return 1;
+	rc = prober_start(d->prober, d->ev, health_result, d);
+	if (rc < 0) {
+		log_warnx("prober: %s", strerror(-rc));
+		return 1;
+	}
+	overrides_load(d);
+	health_adopt(d);
+	d->start = daemon_now();
+	d->started_at = daemon_realtime();
+	config_apply(d, *c);
+	*c = NULL;
+	rc = sd_event_add_time_relative(d->ev, NULL, CLOCK_BOOTTIME, 0, 1,
+	    on_start, d);
+	return rc < 0 ? 1 : 0;
+}
+
+/* The way that the manager's descriptor store hands xlb0 over: as descriptor 3
+ * with its name in the environment (sd_listen_fds(3)). */
+static void
+pass_tun(int fd)
+{
+	char pid[16];
+
+	if (fd < 0 || dup2(fd, SD_LISTEN_FDS_START) < 0)
+		return;
+	if (fd == SD_LISTEN_FDS_START)
+		fcntl(fd, F_SETFD, 0);
+	snprintf(pid, sizeof(pid), "%d", getpid());
+	setenv("LISTEN_PID", pid, 1);
+	setenv("LISTEN_FDS", "1", 1);
+	setenv("LISTEN_FDNAMES", TUN_NAME, 1);
+}
+
+/* Everything that the kernel keeps stays as it is. */
+static void
+daemon_close(struct daemon *d)
+{
+	ctl_close(d->ctl);
+	prober_close(d->prober);
+	bird_close(d->bird);
+	prog_close(d->prog);
+	netlink_close(d->nl);
+	overrides_free(&d->overrides);
+	free(d->health.row);
+	free(d->health_check);
+	free(d->link);
+	free(d->verdict.why);
+	arena_free(d->arena);
+	ring_cache_free(d->rings);
+	config_free(d->config);
+	sd_event_unref(d->ev);
+}
+
+int
+daemon_run(const struct options *opt, struct prober *prober, bool *again)
+{
+	struct daemon d = { .opt = *opt, .prober = prober, .tun = -1 };
+	struct config *c = NULL;
+	int rc;
+
+	rc = daemon_start(&d, &c);
+	if (rc == 0) {
+		rc = sd_event_loop(d.ev);
+		if (rc < 0) {
+			log_warnx("event loop: %s", strerror(-rc));
+			rc = 1;
+		}
+	}
+	config_free(c);
+	*again = d.again;
+	daemon_close(&d);
+	if (d.again)
+		pass_tun(d.tun);
+	return rc;
+}
+
+/* What maintainer scripts ask before they stop the old xlbd: would this one
+ * start? Changes nothing. */
+int
+daemon_preflight(const struct options *opt)
+{
+	struct prog_config pc;
+	struct config *c;
+	struct diag dg;
+	int rc;
+
+	diag_init(&dg);
+	c = config_load(opt, &dg);
+	diag_print(&dg, stderr);
+	diag_fini(&dg);
+	if (c == NULL)
+		return EXIT_CONFIG;
+	prog_config_init(&pc, opt, c);
+	rc = prog_check(&pc);
+	config_free(c);
+	return rc < 0 ? 1 : 0;
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * xlbd: everything it holds, and the parts that act on it. One loop, one
+ * thread; only reconcile.c changes maps, attachments and announcements.
+ */
+#ifndef XLB_DAEMON_H
+#define XLB_DAEMON_H
+
+#include <jansson.h>
+#include <systemd/sd-event.h>
+
+#include "core/announce.h"
+#include "core/conf.h"
+#include "core/options.h"
+#include "core/state.h"
+#include "io/bird.h"
+#include "io/ctl.h"
+#include "io/netlink.h"
+#include "io/probe.h"
+#include "io/prog.h"
+
+/* A configuration in force. Replaced as a whole, never edited. */
+struct config {
+	struct arena *arena;
+	const struct conf *conf;
+	uint8_t hash_key[16];
+	json_t *sources;	/* the accepted text, as kept on disk */
+	int64_t loaded;		/* CLOCK_REALTIME, ns */
+	struct config *retired;	/* the one before, while what the daemon
+				 * knows still points into it */
+};
+
+/* The last attempt to load the file; for status. */
+struct config_verdict {
+	bool ok;
+	bool kept;		/* running with the kept text, not the file */
+	int64_t at;		/* CLOCK_REALTIME, ns */
+	char *why;		/* first error; NULL */
+};
+
+/* Where the node is going; see lifecycle.c. */
+enum life { LIFE_SERVE, LIFE_DRAIN, LIFE_STOP };
+
+struct lifecycle {
+	enum life life;
+	enum announce_phase phase;
+	bool flush;		/* after LIFE_STOP: start anew */
+	/* stages of a stop, after the phases */
+	bool withdrawing;	/* until BIRD confirms */
+	bool lingering;		/* withdrawn, still forwarding */
+	bool removed;		/* reconciling to the empty state */
+	sd_event_source *timer;	/* end of the phase, or of the linger */
+	int64_t until;		/* the same, CLOCK_REALTIME ns; for status */
+	struct ctl_request *waiting;	/* of `xlb stop`; NULL */
+};
+
+/* A reload's answer waits until BIRD has taken the change, within a bound. */
+struct reload_wait {
+	struct ctl_request *rq;	/* NULL: nobody waits */
+	json_t *reply;
+	sd_event_source *timer;
+};
+
+struct daemon {
+	struct options opt;
+	sd_event *ev;
+	struct config *config;
+	struct config_verdict verdict;
+
+	struct prober *prober;
+	struct netlink *nl;
+	struct prog *prog;
+	struct bird *bird;	/* NULL: no bgp: section */
+	struct ctl *ctl;
+	int tun;		/* xlb0; -1: none */
+
+	/* health.row[i] is the health of target i, by check health_check[i];
+	 * names are the config's */
+	struct health_table health;
+	const struct conf_check **health_check;
+	struct override_list overrides;	/* rows and names on the heap */
+
+	/* The last reconciliation: what was wanted, and how it went. */
+	struct arena *arena;
+	struct state wanted;
+	struct ring_cache *rings;
+	struct prog_link *link;	/* as conf->interface */
+	bool datapath;		/* attached as wanted */
+	size_t failed;		/* operations that failed */
+	uint64_t drift;		/* repairs of what nobody asked for */
+	int64_t changed;	/* CLOCK_REALTIME ns of the last change; 0 */
+	struct announce announce;
+	bool announced;		/* announce_step() ran: `announce` is real */
+
+	sd_event_source *soon;	/* a reconciliation is asked for */
+	sd_event_source *tick;	/* the next one that nobody asked for */
+	sd_event_source *hold;	/* the next end of a hold */
+	bool started;		/* the first reconciliation is done */
+	mono_t start;
+	int64_t started_at;	/* CLOCK_REALTIME, ns */
+	struct status_ring *ring;	/* of `wanted`, in `arena`; NULL: not
+					 * computed yet */
+
+	struct lifecycle lifecycle;
+	struct reload_wait reload;
+	int status;		/* exit status when the loop ends */
+	bool again;		/* execute ourselves anew when the loop ends */
+};
+
+/* The exit status. `*again`: to be executed anew, with xlb0 passed on. */
+int daemon_run(const struct options *opt, struct prober *prober, bool *again);
+void daemon_tun(struct daemon *d);	/* opens xlb0, or takes it over */
+int daemon_preflight(const struct options *opt);
+
+mono_t daemon_now(void);	/* CLOCK_BOOTTIME */
+int64_t daemon_realtime(void);	/* CLOCK_REALTIME, ns */
+
+/* config.c */
+
+/* Reads and checks the file. NULL with the reasons in `dg`. */
+struct config *config_load(const struct options *opt, struct diag *dg);
+/* From the text in the state directory. NULL: none, or it does not load. */
+struct config *config_kept(const struct options *opt, struct diag *dg);
+void config_keep(const struct options *opt, const struct config *c);
+void config_free(struct config *c);
+/* From the sources of a request: {"name","text"} rows. */
+struct config *config_from_sources(const json_t *sources, struct diag *dg);
+/* What would move every flow is refused while maps are in use. */
+void config_check_change(const struct config *old, const struct config *new,
+    struct diag *dg);
+void config_verdict_set(struct config_verdict *v, const struct diag *dg,
+    bool kept);
+/* Takes `c` over: targets, next hops, BIRD, interfaces follow. */
+void config_apply(struct daemon *d, struct config *c);
+/* Errors go to the log, and with the warnings into the reply; where there is no
+ * reply, warnings go to the log too. */
+void config_messages(const struct diag *dg, json_t *reply);
+/* 0, 1 (an operation or interface was refused) or 3 (the file). `reply` gets
+ * errors and warnings; NULL: they are only logged. */
+int config_reload(struct daemon *d, json_t *reply);
+
+/* health_run.c */
+void health_adopt(struct daemon *d);	/* verdicts of an earlier xlbd */
+void health_follow(struct daemon *d, const struct conf *c);
+void health_result(size_t id, enum probe_result r, void *arg);
+
+/* reconcile.c */
+void reconcile_soon(struct daemon *d);	/* this turn of the loop */
+void reconcile_now(struct daemon *d);
+int reconcile_init(struct daemon *d);
+struct state_input reconcile_input(const struct daemon *d,
+    const struct conf *conf, const struct state *found);
+
+/* lifecycle.c */
+void lifecycle_update(struct daemon *d);	/* node drained or not any more */
+void lifecycle_stop(struct daemon *d, bool flush, struct ctl_request *rq);
+void lifecycle_bird_changed(struct daemon *d);
+
+/* overrides.c */
+void overrides_load(struct daemon *d);
+int overrides_save(const struct daemon *d);	/* 0, or -errno (logged) */
+void overrides_follow(struct daemon *d, const struct conf *c);
+void overrides_free(struct override_list *l);
+/* The one on this object; NULL. `addr` is not read for the node. */
+struct override *override_find(const struct override_list *l,
+    const char *pool, const struct addr *addr);
+void override_put(struct override_list *l, const struct override *o);
+void override_del(struct override_list *l, struct override *o);
+
+/* handlers.c */
+void handlers_request(struct ctl_request *rq, const char *command,
+    const json_t *args, bool may_change, void *arg);
+void handlers_bird_changed(struct daemon *d);
+
+#endif

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The commands that come over the control socket. */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/arena.h"
+#include "core/plan.h"
+#include "daemon/daemon.h"
+#include "daemon/status.h"
+#include "io/conf_file.h"
+#include "io/log.h"
+#include "io/maps.h"
+
+#define EXIT_CONFIG 3
+
+/* A reload says whether BIRD took it: it waits this long for that. */
+#define RELOAD_WAIT_MS 3000
+
+static void
+reply_error(struct ctl_request *rq, int status, const char *text)
+{
+	json_t *reply = ctl_message(status);
+
+	ctl_error(reply, "%s", text);
+	ctl_reply(rq, reply);
+}
+
+static void
+reload_answer(struct daemon *d)
+{
+	struct reload_wait *w = &d->reload;
+	enum bird_status s;
+
+	if (d->bird != NULL) {
+		s = bird_status(d->bird);
+		if (s != BIRD_SYNCED)
+			ctl_warning(w->reply, "bird: %s%s%s: announcements "
+			    "follow when it is back", bird_status_text(s),
+			    *bird_reason(d->bird) != '\0' ? ": " : "",
+			    bird_reason(d->bird));
+	}
+	ctl_reply(w->rq, w->reply);
+	w->rq = NULL;
+	w->reply = NULL;
+	w->timer = sd_event_source_unref(w->timer);
+}
+
+static int
+on_reload_wait(sd_event_source *s, uint64_t usec, void *arg)
+{
+	(void)s;
+	(void)usec;
+	reload_answer(arg);
+	return 0;
+}
+
+void
+handlers_bird_changed(struct daemon *d)
+{
+	if (d->bird == NULL || !bird_settled(d->bird))
+		return;
+	if (d->reload.rq != NULL)
+		reload_answer(d);
+	lifecycle_bird_changed(d);
+}
+
+static void
+handle_reload(struct daemon *d, struct ctl_request *rq, const json_t *args)
+{
+	struct reload_wait *w = &d->reload;
+	json_t *reply = ctl_message(0);
+	int status;
+
+	(void)args;
+	if (d->lifecycle.life == LIFE_STOP) {
+		json_decref(reply);
+		reply_error(rq, 1, "xlbd is stopping");
+		return;
+	}
+	status = config_reload(d, reply);
+	json_object_set_new(reply, "exit", json_integer(status));
+	if (status == EXIT_CONFIG || d->bird == NULL ||
+	    bird_settled(d->bird) || w->rq != NULL ||
+	    sd_event_add_time_relative(d->ev, &w->timer, CLOCK_BOOTTIME,
+	    RELOAD_WAIT_MS * 1000ULL, 0, on_reload_wait, d) < 0) {
+		ctl_reply(rq, reply);
+		return;
+	}
+	w->rq = rq;
+	w->reply = reply;
+}
+
+static void
+handle_stop(struct daemon *d, struct ctl_request *rq, const json_t *args)
+{
+	(void)args;
+	lifecycle_stop(d, false, rq);
+}
+
+static void
+handle_restart(struct daemon *d, struct ctl_request *rq, const json_t *args)
+{
+	if (json_is_true(json_object_get(args, "flush"))) {
+		lifecycle_stop(d, true, rq);
+		return;
+	}
+	if (d->lifecycle.life == LIFE_STOP) {
+		reply_error(rq, 1, "xlbd is stopping");
+		return;
+	}
+	log_info("restarts; the packets go on");
+	d->again = true;
+	ctl_reply(rq, ctl_message(0));
+	sd_event_exit(d->ev, 0);
+}
+
+/* Fingerprints and shares of the rings; computed when first asked for. */
+static const struct status_ring *
+rings(struct daemon *d)
+{
+	if (d->ring == NULL)
+		d->ring = status_rings(&d->wanted, d->rings, d->arena);
+	return d->ring;
+}
+
+static void
+reply_result(struct ctl_request *rq, json_t *result)
+{
+	json_t *reply = ctl_message(0);
+
+	json_object_set_new(reply, "result", result);
+	ctl_reply(rq, reply);
+}
+
+/* Why packets are not forwarded as they should be; "" if they are. */
+static const char *
+not_forwarding(const struct daemon *d)
+{
+	if (d->config->conf->ninterface == 0)
+		return "no interfaces are configured";
+	if (!d->datapath)
+		return "an interface is not attached as wanted";
+	if (d->failed > 0)
+		return "operations on the maps failed, they are tried again";
+	return "";
+}
+
+static void
+handle_status(struct daemon *d, struct ctl_request *rq, const json_t *args)
+{
+	const struct config *c = d->config;
+	char name[NODE_NAME_MAX];
+	struct status_config config = {
+		.file = d->opt.config, .ok = d->verdict.ok,
+		.kept = d->verdict.kept, .error = d->verdict.why,
+		.read = d->verdict.at, .loaded = c->loaded,
+	};
+	struct status_input in = {
+		.now = daemon_realtime(), .started = d->started_at,
+		.pid = getpid(), .node = conf_node_name(c->conf, name),
+		.config = &config, .conf = c->conf,
+		.overrides = &d->overrides,
+		.node_state = override_node(c->conf, &d->overrides),
+		.phase = d->lifecycle.phase,
+		.phase_until = d->lifecycle.until,
+		.forwarding_reason = not_forwarding(d),
+		.link = d->link, .wanted = &d->wanted, .ring = rings(d),
+		.announce = &d->announce, .bird = d->bird,
+	};
+
+	(void)args;
+	in.forwarding = *in.forwarding_reason == '\0';
+	reply_result(rq, status_build(&in));
+}
+
+static void
+handle_fingerprint(struct daemon *d, struct ctl_request *rq,
+    const json_t *args)
+{
+	(void)args;
+	reply_result(rq, fingerprint_build(&d->wanted, rings(d)));
+}
+
+/* What a reload of these sources would do to the maps as they are now. */
+static void
+handle_diff(struct daemon *d, struct ctl_request *rq, const json_t *args)
+{
+	struct arena *a = arena_new();
+	struct state found, wanted;
+	struct state_input in;
+	struct plan plan;
+	struct config *c;
+	struct diag dg;
+	json_t *reply;
+	int status = 0;
+
+	diag_init(&dg);
+	c = config_from_sources(json_object_get(args, "sources"), &dg);
+	if (c != NULL)
+		config_check_change(d->config, c, &dg);
+	if (c == NULL || dg.errors > 0) {
+		status = EXIT_CONFIG;
+	} else if (maps_read(prog_maps(d->prog), a, &found) < 0) {
+		status = 1;
+	} else {
+		in = reconcile_input(d, c->conf, &found);
+		if (state_build(&in, a, &wanted, &dg) < 0)
+			status = 1;
+	}
+	reply = ctl_message(status);
+	config_messages(&dg, reply);
+	diag_fini(&dg);
+	if (status == 0) {
+		plan_build(&wanted, &found, d->rings, a, &plan);
+		json_object_set_new(reply, "result",
+		    diff_build(&plan, &wanted));
+	}
+	ctl_reply(rq, reply);
+	config_free(c);
+	arena_free(a);
+}
+
+/* The backend that the arguments name. NULL after answering. */
+static const struct conf_backend *
+named_backend(struct daemon *d, struct ctl_request *rq, const json_t *args,
+    const struct conf_pool **pool)
+{
+	const char *p = json_string_value(json_object_get(args, "pool"));
+	const char *b = json_string_value(json_object_get(args, "backend"));
+	const struct conf_backend *backend;
+	char text[256];
+
+	*pool = p == NULL ? NULL : conf_pool_find(d->config->conf, p);
+	if (*pool == NULL) {
+		snprintf(text, sizeof(text), "no pool is named %.64s",
+		    p != NULL ? p : "(none)");
+		reply_error(rq, 1, text);
+		return NULL;
+	}
+	backend = b == NULL ? NULL : conf_backend_find(*pool, b);
+	if (backend == NULL) {
+		snprintf(text, sizeof(text), "pool %.64s has no backend %.64s",
+		    p, b != NULL ? b : "(none)");
+		reply_error(rq, 1, text);
+	}
+	return backend;
+}
+
+static const char *
+state_text(enum backend_state s)
+{
+	return s == BACKEND_ACTIVE ? "active" : s == BACKEND_DRAIN ? "drain" :
+	    "down";
+}
+
+/* Puts the object into `state`: by an override, or by ending the one that is
+ * there where the file says the same. */
+static void
+override_set(struct daemon *d, struct ctl_request *rq, struct override *want,
+    const char *object)
+{
+	struct override *o = override_find(&d->overrides, want->pool,
+	    &want->addr);
+	enum backend_state was = o != NULL ? o->state : want->file_state;
+	json_t *reply;
+	int rc;
+
+	if (was == want->state) {
+		reply = ctl_message(0);
+		ctl_warning(reply, "%s: is %s already", object,
+		    state_text(was));
+		ctl_reply(rq, reply);
+		return;
+	}
+	if (want->state == want->file_state)
+		override_del(&d->overrides, o);
+	else
+		override_put(&d->overrides, want);
+	rc = overrides_save(d);
+	if (want->pool != NULL)		/* the node's is logged as it follows */
+		log_change(object, state_text(was), state_text(want->state),
+		    "asked for by the operator");
+	lifecycle_update(d);
+	reconcile_now(d);
+	reply = ctl_message(rc < 0 ? 1 : 0);
+	if (rc < 0)
+		ctl_error(reply, "%s: in force, but not kept for a restart: %s",
+		    object, strerror(-rc));
+	ctl_reply(rq, reply);
+}
+
+static void
+handle_override(struct daemon *d, struct ctl_request *rq, const json_t *args,
+    enum backend_state state)
+{
+	struct override o = { .state = state, .since = daemon_realtime() };
+	const struct conf_backend *b;
+	const struct conf_pool *p;
+	char object[160];
+
+	if (json_is_true(json_object_get(args, "node"))) {
+		o.file_state = d->config->conf->node_state == NODE_DRAIN ?
+		    BACKEND_DRAIN : BACKEND_ACTIVE;
+		override_set(d, rq, &o, "node");
+		return;
+	}
+	b = named_backend(d, rq, args, &p);
+	if (b == NULL)
+		return;
+	snprintf(object, sizeof(object), "backend %s/%s", p->name, b->name);
+	if (b->state == BACKEND_DOWN) {
+		reply_error(rq, 1, "the file sets this backend's state to "
+		    "down: change it there");
+		return;
+	}
+	o.pool = p->name;
+	o.addr = b->address;
+	o.file_state = b->state;
+	override_set(d, rq, &o, object);
+}
+
+static void
+handle_drain(struct daemon *d, struct ctl_request *rq, const json_t *args)
+{
+	handle_override(d, rq, args, BACKEND_DRAIN);
+}
+
+static void
+handle_undrain(struct daemon *d, struct ctl_request *rq, const json_t *args)
+{
+	handle_override(d, rq, args, BACKEND_ACTIVE);
+}
+
+static const struct handler {
+	const char *command;
+	bool changes;		/* for root and xlb-admin */
+	void (*fn)(struct daemon *, struct ctl_request *, const json_t *);
+} handler[] = {
+	{ "diff", false, handle_diff },
+	{ "drain", true, handle_drain },
+	{ "fingerprint", false, handle_fingerprint },
+	{ "reload", true, handle_reload },
+	{ "restart", true, handle_restart },
+	{ "status", false, handle_status },
+	{ "stop", true, handle_stop },
+	{ "undrain", true, handle_undrain },
+};
+
+void
+handlers_request(struct ctl_request *rq, const char *command,
+    const json_t *args, bool may_change, void *arg)
+{
+	struct daemon *d = arg;
+	const struct handler *h = NULL;
+	size_t i;
+
+	for (i = 0; i < sizeof(handler) / sizeof(handler[0]); i++)
+		if (strcmp(handler[i].command, command) == 0)
+			h = &handler[i];
+	if (h == NULL)
+		reply_error(rq, 2, "xlbd does not know this command");
+	else if (h->changes && !may_change)
+		reply_error(rq, 1, "permission denied: this needs root or "
+		    "the group xlb-admin");
+	else if (!d->started)
+		reply_error(rq, 1, "xlbd is starting");
+	else
+		h->fn(d, rq, args);
+}

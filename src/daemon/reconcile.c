@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The one place where the line comes together: configuration, health and next
+ * hops make the state wanted; the maps are read back; the difference becomes a
+ * plan; the plan is applied between withdrawals and announcements.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/arena.h"
+#include "core/plan.h"
+#include "daemon/daemon.h"
+#include "io/log.h"
+#include "io/maps.h"
+
+#define TICK_US (5 * 1000000ULL)	/* drift is repaired within 10 s */
+
+/* One reconciliation; lives on the stack of reconcile_now(). */
+struct run {
+	struct daemon *d;
+	struct arena *arena;	/* kept as d->arena if all goes well */
+	struct state found, wanted;
+	struct plan plan;
+	bool *failed;		/* by operation: failed, or not tried */
+	size_t nfailed;
+};
+
+struct state_input
+reconcile_input(const struct daemon *d, const struct conf *conf,
+    const struct state *found)
+{
+	struct state_input in = {
+		.conf = conf,
+		.overrides = &d->overrides,
+		.health = &d->health,
+		.hops = netlink_hops(d->nl),
+		.found = found,
+	};
+
+	in.local = netlink_local(d->nl, &in.nlocal);
+	memcpy(in.hash_key, d->config->hash_key, sizeof(in.hash_key));
+	return in;
+}
+
+static void
+log_refusals(const struct diag *dg)
+{
+	size_t i;
+
+	for (i = 0; i < dg->n; i++)
+		log_warnx("%s", dg->row[i].text);
+}
+
+/* 0, or -1: nothing can be done now (logged). */
+static int
+run_plan(struct run *r)
+{
+	struct daemon *d = r->d;
+	struct state_input in;
+	struct diag dg;
+	int rc = 0;
+
+	if (maps_read(prog_maps(d->prog), r->arena, &r->found) < 0)
+		return -1;
+	if (d->lifecycle.removed) {
+		state_empty(&r->wanted, &r->found);
+	} else {
+		in = reconcile_input(d, d->config->conf, &r->found);
+		diag_init(&dg);
+		rc = state_build(&in, r->arena, &r->wanted, &dg);
+		log_refusals(&dg);
+		diag_fini(&dg);
+	}
+	if (rc < 0)
+		return -1;
+	plan_build(&r->wanted, &r->found, d->rings, r->arena, &r->plan);
+	r->failed = arena_calloc(r->arena, r->plan.n + 1, sizeof(*r->failed));
+	return 0;
+}
+
+/* Applies the operations [from, to). One that fails stops those that depend
+ * on it and no other; the next reconciliation reads and plans again. */
+static void
+run_apply(struct run *r, size_t from, size_t to)
+{
+	struct maps *m = prog_maps(r->d->prog);
+	const struct op *op;
+	char name[256];
+	size_t i;
+	int rc;
+
+	for (i = from; i < to; i++) {
+		op = &r->plan.op[i];
+		op_print(op, name, sizeof(name));
+		if (plan_blocked(&r->plan, r->failed, i)) {
+			log_warnx("op %zu/%zu: %s %s: not tried: an operation "
+			    "that it needs failed", i + 1, r->plan.n,
+			    op_verb(op), name);
+			rc = -ECANCELED;
+		} else {
+			log_debug("op %zu/%zu: %s %s", i + 1, r->plan.n,
+			    op_verb(op), name);
+			rc = maps_do(m, op);
+			if (rc < 0)
+				log_warnx("op %zu/%zu: %s %s: %s", i + 1,
+				    r->plan.n, op_verb(op), name,
+				    strerror(-rc));
+		}
+		r->failed[i] = rc < 0;
+		r->nfailed += rc < 0;
+	}
+}
+
+static void
+log_plan(const struct run *r, bool drift)
+{
+	const struct op_ring *ring;
+	size_t i;
+
+	if (r->plan.n == 0)
+		return;
+	for (i = 0; i < r->plan.n; i++) {
+		if (r->plan.op[i].kind != OP_RING_SLOTS)
+			continue;
+		ring = r->plan.op[i].row;
+		log_info("pool %s: %u of %u slots move", ring->pool,
+		    ring->moved, ring->size);
+	}
+	if (r->plan.added + r->plan.changed + r->plan.removed > 0)
+		log_info("maps: %zu added, %zu changed, %zu removed%s",
+		    r->plan.added, r->plan.changed, r->plan.removed,
+		    drift ? " (repaired: nobody asked for this)" : "");
+}
+
+static void
+run_attach(struct run *r)
+{
+	struct daemon *d = r->d;
+	const struct conf *c = d->config->conf;
+	size_t i;
+	bool up = false;
+
+	if (d->lifecycle.removed)
+		return;
+	d->datapath = prog_attach(d->prog, c->interface, c->ninterface,
+	    d->link) == 0;
+	for (i = 0; i < c->ninterface; i++)
+		up |= d->link[i].attached;
+	d->datapath &= up;
+}
+
+static void
+log_announce(const struct announce *prev, const struct announce *next)
+{
+	char object[ADDR_STR_MAX + 16], addr[ADDR_STR_MAX];
+	const struct announce_row *row, *was;
+	size_t i, k = 0;
+
+	for (i = 0; i < next->n; i++) {
+		row = &next->row[i];
+		while (k < prev->n &&
+		    addr_cmp(&prev->row[k].addr, &row->addr) < 0)
+			k++;
+		was = k < prev->n && addr_cmp(&prev->row[k].addr,
+		    &row->addr) == 0 ? &prev->row[k] : NULL;
+		if ((was != NULL && was->wanted) == row->wanted)
+			continue;
+		snprintf(object, sizeof(object), "address %s",
+		    addr_print(&row->addr, addr));
+		log_change(object, row->wanted ? "withdrawn" : "announced",
+		    row->wanted ? "announced" : "withdrawn",
+		    row->wanted ? "" : announce_why_text(row->why));
+	}
+}
+
+static void
+bird_apply(struct daemon *d, const struct announce *an)
+{
+	/* a failure is logged there, seen in status, and tried again */
+	if (d->bird != NULL)
+		bird_set(d->bird, an, d->config->conf);
+}
+
+/* The addresses that the include already announces: a restart keeps them
+ * without a hold. */
+static void
+adopt_included(struct daemon *d, struct arena *a, struct announce_input *in)
+{
+	struct prefix *p;
+	size_t n;
+
+	if (d->bird == NULL)
+		return;
+	p = bird_included(d->bird, a, &n);
+	in->adopted = announce_adopted(d->config->conf, p, n, a,
+	    &in->nadopted);
+	in->adopt = true;
+}
+
+/* Steps the announcement; `*next` is in the run's arena. */
+static void
+run_announce(struct run *r, struct announce *next)
+{
+	struct daemon *d = r->d;
+	struct announce_input in = {
+		.conf = d->config->conf,
+		.wanted = &r->wanted,
+		.phase = d->lifecycle.phase,
+		.datapath = d->datapath && !d->lifecycle.removed,
+	};
+	mono_t hold;
+
+	if (!d->announced)
+		adopt_included(d, r->arena, &in);
+	hold = announce_step(d->announced ? &d->announce : NULL, &in,
+	    daemon_now(), daemon_realtime(), r->arena, next);
+	if (hold.ns == 0) {
+		sd_event_source_set_enabled(d->hold, SD_EVENT_OFF);
+		return;
+	}
+	sd_event_source_set_time(d->hold, (uint64_t)hold.ns / 1000 + 1);
+	sd_event_source_set_enabled(d->hold, SD_EVENT_ONESHOT);
+}
+
+/* What this run leaves becomes what the daemon knows. */
+static void
+run_keep(struct run *r, const struct announce *next)
+{
+	struct daemon *d = r->d;
+
+	if (r->plan.n > 0)
+		d->changed = daemon_realtime();
+	log_announce(&d->announce, next);
+	d->failed = r->nfailed;
+	d->wanted = r->wanted;
+	d->ring = NULL;
+	d->announce = *next;
+	d->announced = true;
+	arena_free(d->arena);
+	d->arena = r->arena;
+	ring_cache_trim(d->rings, &d->wanted);
+	config_free(d->config->retired);
+	d->config->retired = NULL;
+}
+
+static void
+reconcile(struct daemon *d, bool drift)
+{
+	struct run r = { .d = d, .arena = arena_new() };
+	struct announce next, stay;
+	size_t breaks;
+
+	sd_event_source_set_enabled(d->soon, SD_EVENT_OFF);
+	if (run_plan(&r) < 0) {
+		arena_free(r.arena);
+		d->failed = 1;
+		return;
+	}
+	if (drift && r.plan.n > 0)
+		d->drift += r.plan.n;
+	log_plan(&r, drift);
+
+	/* withdrawals, additions, announcements, deletions: in this order */
+	if (d->announced) {
+		run_announce(&r, &next);
+		announce_keep(&d->announce, &next, r.arena, &stay);
+		bird_apply(d, &stay);
+	}
+	breaks = plan_first_delete(&r.plan);
+	run_apply(&r, 0, breaks);
+	run_attach(&r);
+	run_announce(&r, &next);
+	if (r.nfailed > 0 && d->announced) {
+		/* what is not committed is not announced anew */
+		announce_keep(&d->announce, &next, r.arena, &stay);
+		next = stay;
+	}
+	bird_apply(d, &next);
+	run_apply(&r, breaks, r.plan.n);
+	run_keep(&r, &next);
+}
+
+void
+reconcile_now(struct daemon *d)
+{
+	if (d->started)
+		reconcile(d, false);
+}
+
+void
+reconcile_soon(struct daemon *d)
+{
+	if (d->started)
+		sd_event_source_set_enabled(d->soon, SD_EVENT_ONESHOT);
+}
+
+static int
+on_soon(sd_event_source *s, void *arg)
+{
+	(void)s;
+	reconcile_now(arg);
+	return 0;
+}
+
+static int
+on_hold(sd_event_source *s, uint64_t usec, void *arg)
+{
+	(void)s;
+	(void)usec;
+	reconcile_now(arg);
+	return 0;
+}
+
+static int
+on_tick(sd_event_source *s, uint64_t usec, void *arg)
+{
+	struct daemon *d = arg;
+
+	(void)usec;
+	if (d->started && d->failed > 0)
+		reconcile(d, false);
+	else if (d->started)
+		reconcile(d, true);
+	sd_event_source_set_time_relative(s, TICK_US);
+	sd_event_source_set_enabled(s, SD_EVENT_ONESHOT);
+	return 0;
+}
+
+int
+reconcile_init(struct daemon *d)
+{
+	int rc;
+
+	d->rings = ring_cache_new();
+	d->arena = arena_new();
+	rc = sd_event_add_defer(d->ev, &d->soon, on_soon, d);
+	if (rc >= 0)
+		rc = sd_event_source_set_enabled(d->soon, SD_EVENT_OFF);
+	/* events that are already there go together into one run */
+	if (rc >= 0)
+		rc = sd_event_source_set_priority(d->soon,
+		    SD_EVENT_PRIORITY_NORMAL + 10);
+	if (rc >= 0)
+		rc = sd_event_add_time_relative(d->ev, &d->tick,
+		    CLOCK_BOOTTIME, TICK_US, 0, on_tick, d);
+	if (rc >= 0)
+		rc = sd_event_add_time(d->ev, &d->hold, CLOCK_BOOTTIME, 0, 1,
+		    on_hold, d);
+	if (rc >= 0)
+		rc = sd_event_source_set_enabled(d->hold, SD_EVENT_OFF);
+	return rc;
+}
