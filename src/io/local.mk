@@ -27,6 +27,7 @@ libxlbio_a_SOURCES += src/io/maps_stats.c
 libxlbio_a_SOURCES += src/io/prog.c src/io/prog.h src/io/prog_int.h
 libxlbio_a_SOURCES += src/io/prog_pin.c src/io/prog_attach.c src/io/prog_why.c
 libxlbio_a_SOURCES += src/io/prog_offload.c
+libxlbio_a_SOURCES += src/io/prog_load.c src/io/prog_load.h
 libxlbio_a_SOURCES += src/io/key.c src/io/key.h
 nodist_libxlbio_a_SOURCES = bpf/xlb.skel.h
 # What a program that links libxlbio.a needs besides.

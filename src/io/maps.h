@@ -14,10 +14,13 @@ struct arena;
 struct maps;
 
 /* What the maps hold now: the wanted type, read back row by row. Ring slots
- * point into the mapped memory. 0, or -errno (logged). */
+ * point into the mapped memory: good until the next maps_read(), whatever is
+ * done meanwhile. 0, or -errno (logged). */
 int maps_read(struct maps *m, struct arena *a, struct state *found);
 
-/* One operation; idempotent. 0, or -errno: the system's, as in libbpf 1.x.
+/* One operation; idempotent. 0, or -errno: the system's, as in libbpf 1.x. A
+ * deletion first waits for a grace period if something was unnamed since the
+ * last one: once per plan, some 10 ms.
  * -ENOSPC: no row within XLB_PROBE for a VIP or service. */
 int maps_do(struct maps *m, const struct op *op);
 

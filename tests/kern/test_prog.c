@@ -451,6 +451,32 @@ maps_that_do_not_fit_are_refused_by_name(void **state)
 	refused(&c, "vips is pinned, settings is not");
 }
 
+/* A table of smaller rings: the verifier sees that a slot may lie outside. */
+static void
+the_verifier_is_quoted(void **state)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, inner, .map_flags = BPF_F_MMAPABLE);
+	LIBBPF_OPTS(bpf_map_create_opts, outer);
+	struct prog_config c = config();
+	struct prog *p;
+	int fd;
+
+	(void)state;
+	prog_close(open_with(&c));
+	outer.inner_map_fd = (uint32_t)bpf_map_create(BPF_MAP_TYPE_ARRAY, "x",
+	    4, (uint32_t)maps_ring_bytes(11), 1, &inner);
+	fd = bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "ring_table", 4, 4,
+	    XLB_RINGS, &outer);
+	assert_true(fd >= 0);
+	assert_int_equal(pin_replace(KERN_DIR, "ring_table", fd), 0);
+	close(fd);
+	close((int)outer.inner_map_fd);
+	kern_log_clear();
+	assert_int_equal(prog_open(&c, &p), -EACCES);
+	assert_true(kern_log_has("loading the packet program: Permission"));
+	assert_true(kern_log_has("verifier: invalid access to map value"));
+}
+
 static void
 a_lost_map_is_made_again_and_used(void **state)
 {
@@ -598,6 +624,7 @@ main(void)
 		CASE(links_that_are_lost_are_made_again),
 		CASE(another_build_is_replaced_without_a_gap),
 		CASE(maps_that_do_not_fit_are_refused_by_name),
+		CASE(the_verifier_is_quoted),
 		CASE(a_lost_map_is_made_again_and_used),
 		CASE(all_goes_and_nothing_is_left),
 		CASE(a_start_that_is_cut_short_is_completed),
