@@ -540,6 +540,13 @@ ring_words_are_whole_for_every_reader(void **state)
 	print_message("# %u changes of %u slots\n", n, RING_SIZE);
 	assert_memory_equal(ring->slot + (ring->active ? RING_SIZE : 0),
 	    word[n & 1], sizeof(word[0]));
+	/* the half that packets read is never written */
+	r.slot = word[++n & 1];
+	i = ring->active;
+	must(OP_RING_SLOTS, 9, &r);
+	assert_int_not_equal(ring->active, i);
+	assert_memory_equal(ring->slot + (i ? RING_SIZE : 0),
+	    word[(n - 1) & 1], sizeof(word[0]));
 	r.size = 257;
 	struct op bad = { .kind = OP_RING_SLOTS, .id = 9, .row = &r };
 	assert_int_equal(maps_do(m, &bad), -EINVAL);
