@@ -205,10 +205,17 @@ neigh_ask(struct netlink *nl, struct nl_neigh *e)
 	e->marked |= !e->managed;
 }
 
+/* Before the interface is running, the question is lost in the kernel, which
+ * asks again only a second later. That it runs now has an event. */
+static bool
+can_ask(const struct nl_link *l)
+{
+	return l != NULL && l->flags & IFF_UP && l->flags & IFF_RUNNING;
+}
+
 void
 neigh_settle(struct netlink *nl)
 {
-	const struct nl_link *l;
 	size_t i;
 
 	query_begin(nl, get_answer);
@@ -217,12 +224,10 @@ neigh_settle(struct netlink *nl)
 			neigh_add(nl, RTM_GETNEIGH, 0, 0, &nl->neigh[i]);
 	query_end(nl);
 	query_begin(nl, ask_answer);
-	for (i = 0; i < nl->nneigh; i++) {
-		/* asked when the interface comes up: that has an event */
-		l = link_find(nl, nl->neigh[i].ifindex);
-		if (nl->neigh[i].ask && l != NULL && l->flags & IFF_UP)
+	for (i = 0; i < nl->nneigh; i++)
+		if (nl->neigh[i].ask &&
+		    can_ask(link_find(nl, nl->neigh[i].ifindex)))
 			neigh_ask(nl, &nl->neigh[i]);
-	}
 	query_end(nl);
 }
 
