@@ -121,22 +121,35 @@ diag_sort(struct diag *dg)
 	free(all);
 }
 
+char *
+diag_line(const struct diag_row *row)
+{
+	const char *level = row->level == DIAG_WARNING ? "warning: " : "";
+	const struct mark *at = &row->mark;
+	char *line;
+	int n;
+
+	if (at->file == NULL)
+		n = asprintf(&line, "%s%s", level, row->text);
+	else if (at->line == 0)
+		n = asprintf(&line, "%s: %s%s", at->file, level, row->text);
+	else
+		n = asprintf(&line, "%s:%u:%u: %s%s", at->file, at->line,
+		    at->col, level, row->text);
+	if (n < 0)
+		abort();
+	return line;
+}
+
 void
 diag_print(const struct diag *dg, FILE *out)
 {
-	const struct diag_row *row;
+	char *line;
 	size_t i;
 
 	for (i = 0; i < dg->n; i++) {
-		row = &dg->row[i];
-		if (row->mark.file != NULL) {
-			fprintf(out, "%s:", row->mark.file);
-			if (row->mark.line > 0)
-				fprintf(out, "%u:%u:", row->mark.line,
-				    row->mark.col);
-			fputc(' ', out);
-		}
-		fprintf(out, "%s%s\n",
-		    row->level == DIAG_WARNING ? "warning: " : "", row->text);
+		line = diag_line(&dg->row[i]);
+		fprintf(out, "%s\n", line);
+		free(line);
 	}
 }

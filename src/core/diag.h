@@ -35,6 +35,7 @@ void diag_fini(struct diag *dg);
 void diag_add(struct diag *dg, enum diag_level level, struct mark at,
     const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 void diag_sort(struct diag *dg);	/* by file, line, column; stable */
+char *diag_line(const struct diag_row *row);	/* malloc'ed, no line end */
 /* Warnings are printed with "warning: " after the place. */
 void diag_print(const struct diag *dg, FILE *out);
 

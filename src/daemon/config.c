@@ -230,13 +230,8 @@ config_verdict_set(struct config_verdict *v, const struct diag *dg, bool kept)
 	for (i = 0; i < dg->n && row == NULL; i++)
 		if (dg->row[i].level == DIAG_ERROR)
 			row = &dg->row[i];
-	if (row == NULL)
-		return;
-	if (row->mark.file == NULL)
-		v->why = strdup(row->text);
-	else if (asprintf(&v->why, "%s:%u:%u: %s", row->mark.file,
-	    row->mark.line, row->mark.col, row->text) < 0)
-		v->why = NULL;
+	if (row != NULL)
+		v->why = diag_line(row);
 }
 
 /* Every address that may get packets, for the next hops. */
@@ -327,25 +322,16 @@ config_apply(struct daemon *d, struct config *c)
 void
 config_messages(const struct diag *dg, json_t *reply)
 {
-	struct diag one = { .n = 1 };
 	char *line;
-	size_t i, len;
-	FILE *f;
+	size_t i;
 
+	if (reply != NULL)
+		ctl_diag(reply, dg);
 	for (i = 0; i < dg->n; i++) {
-		one.row = &dg->row[i];
-		f = open_memstream(&line, &len);
-		if (f == NULL)
-			fatal("configuration");
-		diag_print(&one, f);
-		fclose(f);
-		line[len - 1] = '\0';	/* the end of the line */
-		if (dg->row[i].level == DIAG_ERROR || reply == NULL)
-			log_warnx("%s", line);
-		if (reply != NULL && dg->row[i].level == DIAG_ERROR)
-			ctl_error(reply, "%s", line);
-		else if (reply != NULL)
-			ctl_warning(reply, "%s", line);
+		if (reply != NULL && dg->row[i].level == DIAG_WARNING)
+			continue;
+		line = diag_line(&dg->row[i]);
+		log_warnx("%s", line);
 		free(line);
 	}
 }

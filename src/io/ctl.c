@@ -581,24 +581,16 @@ ctl_warning(json_t *reply, const char *fmt, ...)
 void
 ctl_diag(json_t *reply, const struct diag *dg)
 {
-	struct diag one = { .n = 1 };
-	char *text;
-	size_t i, len;
-	FILE *f;
+	const struct diag_row *row;
+	char *line;
+	size_t i;
 
 	for (i = 0; i < dg->n; i++) {
-		one.row = &dg->row[i];
-		f = open_memstream(&text, &len);
-		if (f == NULL)
-			fatal("control socket");
-		diag_print(&one, f);
-		if (fclose(f) != 0)
-			fatal("control socket");
-		while (len > 0 && text[len - 1] == '\n')
-			text[--len] = '\0';
+		row = &dg->row[i];
+		line = diag_line(row);
 		json_array_append_new(json_object_get(reply,
-		    dg->row[i].level == DIAG_ERROR ? "errors" : "warnings"),
-		    ctl_text(text));
-		free(text);
+		    row->level == DIAG_ERROR ? "errors" : "warnings"),
+		    ctl_text(line));
+		free(line);
 	}
 }
