@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Commands that the daemon does: reload, restart, stop, drain, undrain,
- * fingerprint. */
+ * fingerprint; and detach, for when there is none. */
+#include <errno.h>
 #include <stdint.h>
 #include <string.h>
 #include <time.h>
@@ -8,6 +9,7 @@
 
 #include "ctl/command.h"
 #include "io/ctl.h"
+#include "io/prog.h"
 
 #define QUICK_MS 10000
 #define RELOAD_MS 60000
@@ -224,4 +226,31 @@ fingerprint_run(const struct context *x)
 	}
 	json_decref(reply);
 	return status;
+}
+
+/* The last resort: with a daemon there would be two that know what is pinned. */
+int
+detach_run(const struct context *x)
+{
+	json_t *reply;
+	int rc;
+
+	if (!(x->flags & FLAG_FORCE)) {
+		complain("detach ends forwarding at once and withdraws "
+		    "nothing; if that is meant, add --force");
+		return STATUS_USAGE;
+	}
+	rc = ctl_call(x->o.run_dir, "status", NULL, 2000, &reply);
+	if (rc == 0)
+		json_decref(reply);
+	if (rc == 0 || (rc != -ENOENT && rc != -ECONNREFUSED)) {
+		complain("xlbd is running: use xlb stop");
+		return STATUS_FAILED;
+	}
+	if (prog_remove_dir(x->o.bpf_dir) < 0)
+		return STATUS_FAILED;	/* it has said why */
+	if (x->flags & FLAG_JSON)
+		return json_out(x, json_object());
+	puts("detached");
+	return STATUS_DONE;
 }

@@ -15,6 +15,8 @@ const struct command command_table[] = {
 	    "replace the daemon; no packet is lost", restart_run },
 	{ "stop", "", 0, 0, 0, COMPLETE_NONE,
 	    "withdraw everything, then stop forwarding", stop_run },
+	{ "detach", "", 0, 0, FLAG_FORCE, COMPLETE_NONE,
+	    "take the packet program away, without a daemon", detach_run },
 	{ "status", "", 0, 0, FLAG_WATCH, COMPLETE_NONE,
 	    "show what is served, what is down, and why",
 	    status_run },
@@ -33,7 +35,7 @@ const struct command command_table[] = {
 	{ .name = NULL }
 };
 
-const char *const command_later[] = { "detach", "stats", "services", "pools",
+const char *const command_later[] = { "stats", "services", "pools",
     "backends", "flows", "rings", "neighbors", "bgp", "events", "lookup",
     "import-keepalived", NULL };
 
@@ -42,6 +44,7 @@ const struct flag_row flag_table[] = {
 	{ "-w", FLAG_WATCH, true, "go on showing it, in place" },
 	{ "--exit-code", FLAG_EXIT_CODE, true,
 	    "exit with 1 if there are changes" },
+	{ "--force", FLAG_FORCE, true, "required: traffic stops at once" },
 	{ "--flush", FLAG_FLUSH, true,
 	    "begin with empty maps: every flow may move" },
 	{ "--wait", FLAG_WAIT, false, "return when its flows have ended" },

@@ -1,3 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 TESTS += tests/ctl/xlb.py
 EXTRA_DIST += tests/ctl/xlb.py tests/golden/status
+
+IO_TESTS += tests/daemon/test_status
+tests_daemon_test_status_SOURCES = tests/daemon/test_status.c \
+	src/daemon/status.c src/daemon/status.h
+tests_daemon_test_status_CPPFLAGS = $(IO_TEST_CPPFLAGS)
+tests_daemon_test_status_LDADD = $(IO_TEST_LIBS) $(YAML_LIBS)

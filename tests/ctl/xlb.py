@@ -174,6 +174,8 @@ EXITS = [
     (["stop"], b'{"schema":2,"exit":0}\n', 1, "not understood"),
     (["restart"], None, 4, "xlbd is not running: "),
     (["restart"], reply(1, ["xlbd is stopping"]), 1, "xlbd is stopping"),
+    (["detach"], None, 2, "add --force"),
+    (["detach"], reply(), 2, "add --force"),
     (["status"], None, 4, "xlbd is not running: "),
     (["status"], reply(1, ["xlbd is starting"]), 1, "xlbd is starting"),
     (["drain"], None, 2, "drain wants an argument: POOL/BACKEND|node"),
@@ -317,6 +319,17 @@ def actions_say_what_they_did():
     r = xlb("version")
     equal(json.loads(xlb("version", "--json").stdout)["version"],
           r.stdout.split()[1], "version")
+
+
+@test
+def detach_is_for_when_there_is_no_daemon():
+    with daemon(status=reply()) as s:
+        expect(xlb("detach", "--force", run_dir=s.dir), 1, "",
+               "xlb: xlbd is running: use xlb stop\n")
+    with tempfile.TemporaryDirectory(prefix="xlb-ctl.") as d:
+        r = xlb("--bpf-dir", f"{d}/none", "detach", "--force")
+        equal(r.returncode, 1, "nothing there")
+        equal("none" in r.stderr, True, r.stderr)
 
 
 @test
