@@ -8,7 +8,7 @@ AM_TESTS_ENVIRONMENT = CMOCKA_MESSAGE_OUTPUT=TAP; \
 	top_srcdir='$(abs_top_srcdir)'; top_builddir='$(abs_top_builddir)'; \
 	export CMOCKA_MESSAGE_OUTPUT top_srcdir top_builddir;
 
-SCRIPT_TESTS = tests/headers.sh tests/layers.sh tests/spdx.sh
+SCRIPT_TESTS = tests/headers.sh tests/layers.sh tests/readme.sh tests/spdx.sh
 TESTS += $(SCRIPT_TESTS)
 EXTRA_DIST += $(SCRIPT_TESTS) tests/tally.py tests/tap.sh
 
