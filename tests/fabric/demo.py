@@ -167,7 +167,7 @@ The fabric stays up. Look around, as root:
   a request            {enter}client curl http://{VIP[4]}/
                        {enter}client curl 'http://[{VIP[6]}]:{PORT}/'
   the router's route   {enter}router ip route show {VIP[4]}
-  packets              {enter}b1 tcpdump -ni eth0
+  what a backend took  {enter}b1 {f.program('xlb-decap')} --bpf-dir {lab.BPFFS}/{lab.BPF_PREFIX}b1 status
   logs                 {lab.RUN}/*/*.log
 Take it down:          ./setup down""")
 

@@ -569,6 +569,6 @@ services:
 def explain(fabric, error):
     """An error and what the logs say, for people."""
     text = [f"{error}"]
-    for path, lines in fabric.logs():
+    for path, lines in fabric.logs() if fabric.fd is not None else ():
         text += [f"--- {path}"] + ["    " + line for line in lines]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(text))
