@@ -68,9 +68,11 @@ def test_silent_backend(fabric):
 
 
 def test_backend_with_another_mac(fabric):
-    """A replaced machine that says so (gratuitous ARP) is used at once."""
+    """A replaced machine that says so (gratuitous ARP, unsolicited neighbour
+    advertisement) is used at once."""
     mac = fabric.run("b1", "cat", "/sys/class/net/eth0/address").stdout.strip()
-    fabric.run("b1", "sysctl", "-q", "-w", "net.ipv4.conf.eth0.arp_notify=1")
+    fabric.run("b1", "sysctl", "-q", "-w", "net.ipv4.conf.eth0.arp_notify=1",
+               "net.ipv6.conf.eth0.ndisc_notify=1")
     for new in ("02:00:00:00:b1:01", mac):
         fabric.run("b1", "ip", "link", "set", "eth0", "address", new)
         lab.wait("the nodes to know the new address", lambda n=new: all(
