@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The example configurations of the README load.
 cd "${top_srcdir:-$(dirname "$0")/..}" || exit 99
-xlb=${top_builddir:-.}/xlb
+xlb=${top_builddir:-.}/src/xlb
 tmp=$(mktemp -d) || exit 99
 trap 'rm -rf "$tmp"' EXIT
 

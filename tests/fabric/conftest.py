@@ -47,7 +47,11 @@ def whole(network):
         except lab.FabricError as e:
             pytest.skip(str(e))
     network.up_nodes()
-    return network
+    yield network
+    for path in lab.RUN.glob("*/*.log"):
+        bad = [x for x in path.read_text(errors="replace").splitlines()
+               if "Sanitizer" in x or "runtime error:" in x]
+        assert not bad, f"{path}: {bad[:5]}"
 
 
 @pytest.fixture
