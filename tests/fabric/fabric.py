@@ -30,6 +30,7 @@ BACKENDS = ("b1", "b2", "b3")
 VIP = {4: "203.0.113.10", 6: "2001:db8:5::10"}
 PORT = 80
 NODE_AS, ROUTER_AS = 65001, 65000
+KEY = "000102030405060708090a0b0c0d0e0f"  # the same flows at every run
 
 # namespace: (network number, host number); 254 is the router in each network.
 PLACE = {"client": (0, 10), "lb1": (1, 1), "lb2": (1, 2), "b1": (1, 11),
@@ -398,6 +399,7 @@ http {{
         return f"""node: {{name: {node}}}
 interfaces:
   - {{name: eth0, xdp: native}}
+maglev: {{key_file: {lab.RUN}/key}}
 bgp:
   local_as: {NODE_AS}
   router_id: {address(node, 4)}
@@ -513,6 +515,8 @@ services:
             self.start_backend(b)
 
     def up_nodes(self):
+        (lab.RUN / "key").write_text(KEY + "\n")
+        (lab.RUN / "key").chmod(0o600)
         for b in BACKENDS:
             self.attach_decap(b)
         for node in NODES:
