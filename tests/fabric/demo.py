@@ -57,15 +57,18 @@ client ---- router ---- rack ---- lb1, lb2    xlbd and BIRD each
     def announced(self):
         self.step("Both nodes announce both VIPs")
         for node in NODES:
-            rows = {a["address"]: a for a in
-                    self.f.status(node)["addresses"]}
-            for vip in VIP.values():
-                a = rows.get(vip)
-                self.expect(a and a["wanted"] and a["in_bird"],
-                            f"{node} does not announce {vip}: {a}")
-                self.expect(a["exported"], f"{node} exports {vip} to nobody")
+            lab.wait(f"{node} to say that it exports the VIPs",
+                     lambda n=node: self.announcing(n), 5,
+                     lambda n=node: self.f.status(n)["addresses"])
+            for vip, a in self.announcing(node).items():
                 self.saw(f"{node}: {vip:<15} in BIRD, exported to "
                          f"{a['exported']} peer")
+
+    def announcing(self, node):
+        """{VIP: its row in status}, empty unless all are exported."""
+        rows = {a["address"]: a for a in self.f.status(node)["addresses"]
+                if a["wanted"] and a["in_bird"] and a["exported"]}
+        return rows if sorted(rows) == sorted(VIP.values()) else {}
 
     def ecmp(self):
         self.step("The router has a path over each node (ECMP)")
