@@ -56,29 +56,27 @@ bird_status_set(struct bird *b, enum bird_status s, const char *reason)
 	b->logged = s;
 }
 
+/* Normally tmpfiles.d did; whatever our umask, BIRD has to get in. Where it
+ * cannot be made the writing fails, which is said. */
+static void
+directory_make(const char *path)
+{
+	if (mkdir(path, 0755) == 0 && chmod(path, 0755) < 0)
+		log_warn("%s", path);
+}
+
 int
 bird_write(struct bird *b)
 {
 	int f, rc = 0;
 
+	directory_make(b->directory);
 	for (f = 0; f < FAMILIES; f++) {
 		b->configure |= include_write(&b->inc[f], b->marker);
 		if (b->inc[f].err < 0)
 			rc = b->inc[f].err;
 	}
 	return rc;
-}
-
-/* Normally tmpfiles.d did; whatever our umask, BIRD has to get in. */
-static void
-directory_make(const char *path)
-{
-	int rc = mkdir(path, 0755);
-
-	if (rc < 0 && errno == EEXIST)
-		return;
-	if (rc < 0 || chmod(path, 0755) < 0)
-		log_warn("%s", path);
 }
 
 int
@@ -99,12 +97,12 @@ bird_open(sd_event *ev, const char *directory, const char *socket,
 	talk_init(b);
 	judge_init(b);
 	b->socket = strdup(socket);
-	if (b->socket == NULL ||
+	b->directory = strdup(directory);
+	if (b->socket == NULL || b->directory == NULL ||
 	    asprintf(&b->marker, "%s/configure.pending", directory) < 0 ||
 	    asprintf(&b->inc[V4].path, "%s/xlb4.conf", directory) < 0 ||
 	    asprintf(&b->inc[V6].path, "%s/xlb6.conf", directory) < 0)
 		fatal("bird");
-	directory_make(directory);
 	b->configure = access(b->marker, F_OK) == 0;
 	rc = sd_event_add_time_relative(ev, &b->timer, CLOCK_MONOTONIC, 0,
 	    1000, talk_timer, b);
@@ -130,6 +128,7 @@ bird_close(struct bird *b)
 		include_free(&b->inc[f]);
 	free(b->socket);
 	free(b->marker);
+	free(b->directory);
 	free(b);
 }
 

@@ -37,9 +37,9 @@ struct bird_peer {
 };
 
 /*
- * Begins to connect; makes the directory if it is missing. `changed` is called
- * when status, tables or peers changed: from the loop, never from within a call.
- * It may call bird_set(), not bird_close(). 0, or -errno.
+ * Begins to connect; makes the directory whenever it is missing. `changed` is
+ * called when status, tables or peers changed: from the loop, never from within
+ * a call. It may call bird_set(), not bird_close(). 0, or -errno.
  *
  * Below, a NULL `b` is allowed and is a BIRD that is off.
  */

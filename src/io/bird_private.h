@@ -24,7 +24,7 @@ enum bird_look {
 struct bird {
 	sd_event *ev;
 	sd_event_source *timer;	/* the next connect, look or question */
-	char *socket, *marker;
+	char *socket, *directory, *marker;
 	void (*changed)(void *);
 	void *arg;
 	struct bird_client client;
