@@ -31,15 +31,42 @@ config_free(struct config *c)
 	}
 }
 
+/*
+ * The key that its file holds. Sources that somebody sent must not make us open
+ * what we do not open anyway: another file than `running` has is left alone.
+ */
+static int
+config_key(struct config *c, const struct config *running, struct mark at,
+    struct diag *dg)
+{
+	const char *path = c->conf->key_file;
+	const char *ours = running == NULL ? path : running->conf->key_file;
+	int rc;
+
+	if (path == NULL)
+		return 0;
+	if (ours == NULL || strcmp(path, ours) != 0) {
+		memcpy(c->hash_key, running->hash_key, sizeof(c->hash_key));
+		diag_add(dg, DIAG_WARNING, at, "maglev.key_file: %s is "
+		    "another file: only a reload reads it", path);
+		return 0;
+	}
+	rc = key_read(path, c->hash_key);
+	if (rc < 0)
+		diag_add(dg, DIAG_ERROR, at, "maglev.key_file: %s: %s", path,
+		    rc == -EINVAL ? KEY_FORM : strerror(-rc));
+	return rc;
+}
+
 /* Sources may be freed when this returns: the arena keeps its own copies. */
 static struct config *
-config_build(const struct conf_source *src, size_t n, struct diag *dg)
+config_build(const struct conf_source *src, size_t n,
+    const struct config *running, struct diag *dg)
 {
 	struct config *c = calloc(1, sizeof(*c));
 	struct mark at = { .file = n > 0 ? src[0].name : NULL };
 	json_t *row;
 	size_t i;
-	int rc;
 
 	if (c == NULL)
 		fatal("configuration");
@@ -52,22 +79,13 @@ config_build(const struct conf_source *src, size_t n, struct diag *dg)
 		if (row != NULL)
 			json_array_append_new(c->sources, row);
 	}
-	if (conf_load(src, n, c->arena, &c->conf, dg) < 0)
-		goto bad;
-	if (c->conf->key_file != NULL) {
-		rc = key_read(c->conf->key_file, c->hash_key);
-		if (rc < 0) {
-			diag_add(dg, DIAG_ERROR, at,
-			    "maglev.key_file: %s: %s", c->conf->key_file,
-			    rc == -EINVAL ? KEY_FORM : strerror(-rc));
-			goto bad;
-		}
+	if (conf_load(src, n, c->arena, &c->conf, dg) < 0 ||
+	    config_key(c, running, at, dg) < 0) {
+		config_free(c);
+		return NULL;
 	}
 	c->loaded = daemon_realtime();
 	return c;
-bad:
-	config_free(c);
-	return NULL;
 }
 
 struct config *
@@ -77,13 +95,14 @@ config_load(const struct options *opt, struct diag *dg)
 	struct config *c = NULL;
 
 	if (conf_files_read(opt->config, &files, dg) == 0)
-		c = config_build(files.src, files.n, dg);
+		c = config_build(files.src, files.n, NULL, dg);
 	conf_files_free(&files);
 	return c;
 }
 
 struct config *
-config_from_sources(const json_t *sources, struct diag *dg)
+config_from_sources(const json_t *sources, const struct config *running,
+    struct diag *dg)
 {
 	struct mark nowhere = { 0 };
 	struct conf_source *src;
@@ -107,7 +126,7 @@ config_from_sources(const json_t *sources, struct diag *dg)
 		diag_add(dg, DIAG_ERROR, nowhere,
 		    "sources: not a list of {\"name\", \"text\"}");
 	else
-		c = config_build(src, n, dg);
+		c = config_build(src, n, running, dg);
 	free(src);
 	return c;
 }
@@ -144,7 +163,8 @@ config_kept(const struct options *opt, struct diag *dg)
 		diag_add(dg, DIAG_ERROR, nowhere, "%s: damaged: %s", path,
 		    err.text);
 	else
-		c = config_from_sources(json_object_get(root, "sources"), dg);
+		c = config_from_sources(json_object_get(root, "sources"), NULL,
+		    dg);
 out:
 	json_decref(root);
 	free(buf);
@@ -261,40 +281,6 @@ follow_hops(struct daemon *d, const struct conf *c)
 	arena_free(a);
 }
 
-static void
-bird_event(void *arg)
-{
-	handlers_bird_changed(arg);
-}
-
-/* BIRD follows its directory and socket; both are seldom changed. */
-static void
-follow_bird(struct daemon *d, const struct conf *old, const struct conf *new)
-{
-	const char *dir = d->opt.bird_dir, *sock = d->opt.bird_socket;
-	int rc;
-
-	if (dir == NULL)
-		dir = new->bgp.bird_directory;
-	if (sock == NULL)
-		sock = new->bgp.bird_socket;
-	if (d->bird != NULL && (!new->bgp.present ||
-	    (d->opt.bird_dir == NULL && old != NULL &&
-	    strcmp(old->bgp.bird_directory, dir) != 0) ||
-	    (d->opt.bird_socket == NULL && old != NULL &&
-	    strcmp(old->bgp.bird_socket, sock) != 0))) {
-		bird_close(d->bird);
-		d->bird = NULL;
-	}
-	if (new->bgp.present && d->tun < 0)
-		daemon_tun(d);
-	if (d->bird != NULL || !new->bgp.present)
-		return;
-	rc = bird_open(d->ev, dir, sock, bird_event, d, &d->bird);
-	if (rc < 0)
-		log_warnx("bird: %s: nothing is announced", strerror(-rc));
-}
-
 void
 config_apply(struct daemon *d, struct config *c)
 {
@@ -303,7 +289,7 @@ config_apply(struct daemon *d, struct config *c)
 	overrides_follow(d, c->conf);
 	health_follow(d, c->conf);
 	follow_hops(d, c->conf);
-	follow_bird(d, old != NULL ? old->conf : NULL, c->conf);
+	routes_follow(d, old != NULL ? old->conf : NULL, c->conf);
 	d->link = reallocarray(d->link, c->conf->ninterface + 1,
 	    sizeof(*d->link));
 	if (d->link == NULL)
@@ -344,6 +330,12 @@ config_reload(struct daemon *d, json_t *reply)
 	size_t i;
 	int status = 0;
 
+	if (d->lifecycle.life == LIFE_STOP) {
+		log_warnx("reload: refused, xlbd is stopping");
+		if (reply != NULL)
+			ctl_error(reply, "xlbd is stopping");
+		return 1;
+	}
 	diag_init(&dg);
 	c = config_load(&d->opt, &dg);
 	if (c != NULL) {

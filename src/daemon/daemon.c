@@ -72,8 +72,6 @@ start_config(struct daemon *d)
 		} else {
 			config_messages(&kept, NULL);
 		}
-	} else {
-		config_keep(&d->opt, c);
 	}
 	diag_fini(&kept);
 	diag_fini(&dg);
@@ -111,6 +109,44 @@ start_prog(struct daemon *d, const struct config *c)
 		pc.frags |= nif.mtu > FRAGS_MTU;
 	}
 	return prog_open(&pc, &d->prog);
+}
+
+/*
+ * A restart adopts what is pinned; a file that changes what may not change
+ * while flows are on is refused as a reload refuses it, and the text that was
+ * accepted last stays.
+ */
+static int
+start_datapath(struct daemon *d, struct config **c)
+{
+	struct config *kept = NULL;
+	struct diag dg;
+	int rc;
+
+	diag_init(&dg);
+	rc = start_prog(d, *c);
+	if (!d->verdict.kept && (rc == -EEXIST ||
+	    (rc == 0 && prog_adopted(d->prog))))
+		kept = config_kept(&d->opt, &dg);
+	diag_fini(&dg);
+	if (kept != NULL)
+		config_check_change(kept, *c, &dg);
+	if (dg.errors > 0) {
+		config_messages(&dg, NULL);
+		log_warnx("%s is refused: running with the configuration "
+		    "accepted last", d->opt.config);
+		config_verdict_set(&d->verdict, &dg, true);
+		config_free(*c);
+		*c = kept;
+		kept = NULL;
+		if (rc < 0)
+			rc = start_prog(d, *c);
+	}
+	if (rc == 0 && !d->verdict.kept)
+		config_keep(&d->opt, *c);
+	config_free(kept);
+	diag_fini(&dg);
+	return rc;
 }
 
 /* BIRD's routes point at xlb0; with a service manager it outlives us. */
@@ -164,6 +200,8 @@ on_start(sd_event_source *s, uint64_t usec, void *arg)
 	    d->config->conf->npool,
 	    prog_adopted(d->prog) ? ", adopted what was there" : "");
 	notify_ready("serving");
+	if (d->stop_asked)
+		lifecycle_stop(d, false, NULL);
 	return 0;
 }
 
@@ -188,7 +226,10 @@ on_term(sd_event_source *s, const struct signalfd_siginfo *si, void *arg)
 	(void)s;
 	(void)si;
 	if (notify_job() == JOB_STOP) {
-		lifecycle_stop(d, false, NULL);
+		/* the routes that we found go with the others */
+		d->stop_asked = !d->started;
+		if (d->started)
+			lifecycle_stop(d, false, NULL);
 		return 0;
 	}
 	log_info("ends; the packets go on");
@@ -265,7 +306,7 @@ daemon_start(struct daemon *d, struct config **c)
 	*c = start_config(d);
 	if (*c == NULL)
 		return EXIT_CONFIG;
-	if (start_prog(d, *c) < 0)
+	if (start_datapath(d, c) < 0)
 		return 1;
 	rc = prober_start(d->prober, d->ev, health_result, d);
 	if (rc < 0) {
@@ -304,9 +345,11 @@ pass_tun(int fd)
 static void
 daemon_close(struct daemon *d)
 {
+	handlers_close(d);
 	ctl_close(d->ctl);
 	prober_close(d->prober);
 	bird_close(d->bird);
+	bird_close(d->bird_before);
 	prog_close(d->prog);
 	netlink_close(d->nl);
 	overrides_free(&d->overrides);

@@ -71,6 +71,8 @@ struct daemon {
 	struct netlink *nl;
 	struct prog *prog;
 	struct bird *bird;	/* NULL: no bgp: section */
+	struct bird *bird_before;	/* announced until a reload; is told
+					 * that it is over. NULL: none */
 	struct ctl *ctl;
 	int tun;		/* xlb0; -1: none */
 
@@ -96,6 +98,7 @@ struct daemon {
 	sd_event_source *tick;	/* the next one that nobody asked for */
 	sd_event_source *hold;	/* the next end of a hold */
 	bool started;		/* the first reconciliation is done */
+	bool stop_asked;	/* before that */
 	mono_t start;
 	int64_t started_at;	/* CLOCK_REALTIME, ns */
 	struct status_ring *ring;	/* of `wanted`, in `arena`; NULL: not
@@ -123,8 +126,10 @@ struct config *config_load(const struct options *opt, struct diag *dg);
 struct config *config_kept(const struct options *opt, struct diag *dg);
 void config_keep(const struct options *opt, const struct config *c);
 void config_free(struct config *c);
-/* From the sources of a request: {"name","text"} rows. */
-struct config *config_from_sources(const json_t *sources, struct diag *dg);
+/* From {"name","text"} rows. `running`: they came with a request, and no other
+ * key file than its is opened. */
+struct config *config_from_sources(const json_t *sources,
+    const struct config *running, struct diag *dg);
 /* What would move every flow is refused while maps are in use. */
 void config_check_change(const struct config *old, const struct config *new,
     struct diag *dg);
@@ -132,8 +137,8 @@ void config_verdict_set(struct config_verdict *v, const struct diag *dg,
     bool kept);
 /* Takes `c` over: targets, next hops, BIRD, interfaces follow. */
 void config_apply(struct daemon *d, struct config *c);
-/* Errors go to the log, and with the warnings into the reply; where there is no
- * reply, warnings go to the log too. */
+/* Errors go to the log and into the reply, warnings into the reply; where there
+ * is no reply (NULL), they go to the log too. */
 void config_messages(const struct diag *dg, json_t *reply);
 /* 0, 1 (an operation or interface was refused) or 3 (the file). `reply` gets
  * errors and warnings; NULL: they are only logged. */
@@ -150,6 +155,11 @@ void reconcile_now(struct daemon *d);
 int reconcile_init(struct daemon *d);
 struct state_input reconcile_input(const struct daemon *d,
     const struct conf *conf, const struct state *found);
+
+/* routes.c */
+void routes_follow(struct daemon *d, const struct conf *old,
+    const struct conf *new);
+void routes_tidy(struct daemon *d);	/* what a reload left is over? */
 
 /* lifecycle.c */
 void lifecycle_update(struct daemon *d);	/* node drained or not any more */
@@ -171,5 +181,6 @@ void override_del(struct override_list *l, struct override *o);
 void handlers_request(struct ctl_request *rq, const char *command,
     const json_t *args, bool may_change, void *arg);
 void handlers_bird_changed(struct daemon *d);
+void handlers_close(struct daemon *d);	/* nobody waits any more */
 
 #endif

@@ -65,6 +65,14 @@ handlers_bird_changed(struct daemon *d)
 	lifecycle_bird_changed(d);
 }
 
+/* `xlb stop` waits in its own place. */
+void
+handlers_close(struct daemon *d)
+{
+	if (d->reload.rq != NULL)
+		reload_answer(d);
+}
+
 static void
 handle_reload(struct daemon *d, struct ctl_request *rq, const json_t *args)
 {
@@ -73,11 +81,6 @@ handle_reload(struct daemon *d, struct ctl_request *rq, const json_t *args)
 	int status;
 
 	(void)args;
-	if (d->lifecycle.life == LIFE_STOP) {
-		json_decref(reply);
-		reply_error(rq, 1, "xlbd is stopping");
-		return;
-	}
 	status = config_reload(d, reply);
 	json_object_set_new(reply, "exit", json_integer(status));
 	if (status == EXIT_CONFIG || d->bird == NULL ||
@@ -196,7 +199,8 @@ handle_diff(struct daemon *d, struct ctl_request *rq, const json_t *args)
 	int status = 0;
 
 	diag_init(&dg);
-	c = config_from_sources(json_object_get(args, "sources"), &dg);
+	c = config_from_sources(json_object_get(args, "sources"), d->config,
+	    &dg);
 	if (c != NULL)
 		config_check_change(d->config, c, &dg);
 	if (c == NULL || dg.errors > 0) {
@@ -209,7 +213,7 @@ handle_diff(struct daemon *d, struct ctl_request *rq, const json_t *args)
 			status = 1;
 	}
 	reply = ctl_message(status);
-	config_messages(&dg, reply);
+	ctl_diag(reply, &dg);	/* not for the log: it is not our file */
 	diag_fini(&dg);
 	if (status == 0) {
 		plan_build(&wanted, &found, d->rings, a, &plan);

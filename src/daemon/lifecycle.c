@@ -11,6 +11,7 @@
 #include "daemon/daemon.h"
 #include "io/log.h"
 #include "io/notify.h"
+#include "io/tun.h"
 
 /* A BIRD that does not answer must not keep a stop from ending. */
 #define WITHDRAW_WAIT_MS 5000
@@ -129,7 +130,8 @@ take_away(struct daemon *d)
 	l->removed = true;
 	reconcile_now(d);
 	rc = prog_remove(d->prog);
-	notify_unstore("xlb0");
+	if (!l->flush)
+		notify_unstore(TUN_NAME);
 	d->status = rc < 0 ? 1 : 0;
 	d->again = l->flush;
 	log_info(l->flush ? "flushed: starting anew" : "stopped");
@@ -186,14 +188,28 @@ lifecycle_bird_changed(struct daemon *d)
 		linger(d);
 }
 
+static void
+say_stopping(const struct daemon *d)
+{
+	const struct conf_bgp *bgp = &d->config->conf->bgp;
+
+	notify_stopping();
+	notify_extend((uint64_t)1000 * (STOP_SLACK_MS + WITHDRAW_WAIT_MS +
+	    bgp->graceful_shutdown_ms + bgp->linger_ms));
+}
+
 void
 lifecycle_stop(struct daemon *d, bool flush, struct ctl_request *rq)
 {
-	const struct conf_bgp *bgp = &d->config->conf->bgp;
 	struct lifecycle *l = &d->lifecycle;
 	json_t *reply;
 
 	if (l->life == LIFE_STOP) {
+		if (rq == NULL && l->flush && !flush) {
+			/* the service manager's word: no new start */
+			l->flush = false;
+			say_stopping(d);
+		}
 		if (rq == NULL)
 			return;
 		reply = ctl_message(1);
@@ -201,9 +217,9 @@ lifecycle_stop(struct daemon *d, bool flush, struct ctl_request *rq)
 		ctl_reply(rq, reply);
 		return;
 	}
-	notify_stopping();
-	notify_extend((uint64_t)1000 * (STOP_SLACK_MS + WITHDRAW_WAIT_MS +
-	    bgp->graceful_shutdown_ms + bgp->linger_ms));
+	/* after a flush the unit goes on, so the manager must not hear of it */
+	if (!flush)
+		say_stopping(d);
 	log_info("stopping");
 	l->life = LIFE_STOP;
 	l->flush = flush;

@@ -10,4 +10,5 @@ src_xlbd_SOURCES += src/daemon/health_run.c
 src_xlbd_SOURCES += src/daemon/lifecycle.c
 src_xlbd_SOURCES += src/daemon/overrides.c
 src_xlbd_SOURCES += src/daemon/reconcile.c
+src_xlbd_SOURCES += src/daemon/routes.c
 src_xlbd_SOURCES += src/daemon/status.c src/daemon/status.h

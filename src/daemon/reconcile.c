@@ -143,10 +143,13 @@ run_attach(struct run *r)
 
 	if (d->lifecycle.removed)
 		return;
-	d->datapath = prog_attach(d->prog, c->interface, c->ninterface,
-	    d->link) == 0;
-	for (i = 0; i < c->ninterface; i++)
+	prog_attach(d->prog, c->interface, c->ninterface, d->link);
+	d->datapath = true;
+	for (i = 0; i < c->ninterface; i++) {
 		up |= d->link[i].attached;
+		/* no packet comes in where there is no interface */
+		d->datapath &= d->link[i].attached || d->link[i].ifindex == 0;
+	}
 	d->datapath &= up;
 }
 
@@ -252,6 +255,7 @@ reconcile(struct daemon *d, bool drift)
 	size_t breaks;
 
 	sd_event_source_set_enabled(d->soon, SD_EVENT_OFF);
+	routes_tidy(d);
 	if (run_plan(&r) < 0) {
 		arena_free(r.arena);
 		d->failed = 1;

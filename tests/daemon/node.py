@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""One node: a namespace with xlbd and BIRD, one with its backends, and files
+of their own. Everything goes away at the end, whatever happens."""
+
+import atexit
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+BUILD = pathlib.Path(os.environ.get("top_builddir", "."))
+SRC = pathlib.Path(os.environ.get("top_srcdir", "."))
+BPFFS = pathlib.Path("/sys/fs/bpf")
+VIP = "203.0.113.10"
+BGP = ("bgp: {local_as: 65001, hold: 0s, linger: 0s, graceful_shutdown: 0s, "
+       "neighbors: [{address: 10.0.1.254, as: 65000}]}")
+BACKENDS = "{name: a, address: 10.0.1.11}, {name: b, address: 10.0.1.12}"
+
+
+def run(*argv, check=True, **kw):
+    p = subprocess.run([str(a) for a in argv], text=True, timeout=60,
+                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, **kw)
+    if check and p.returncode != 0:
+        raise RuntimeError(f"{' '.join(p.args)}: {p.returncode}: {p.stdout}"
+                           f"{p.stderr}")
+    return p
+
+
+def wait(what, fn, seconds=10):
+    end = time.monotonic() + seconds
+    while not fn():
+        if time.monotonic() > end:
+            raise RuntimeError(f"not within {seconds} s: {what}")
+        time.sleep(0.02)
+
+
+def why_not():
+    """Why it cannot be tried here; None if it can."""
+    if os.geteuid() != 0:
+        return "needs root"
+    if not os.path.ismount(BPFFS):
+        return "needs bpffs at /sys/fs/bpf"
+    if not os.path.exists("/dev/net/tun"):
+        return "needs /dev/net/tun"
+    for tool in ("ip", "nsenter", "bird", "birdc"):
+        if shutil.which(tool) is None:
+            return f"needs {tool}"
+    try:
+        run("ip", "netns", "add", f"xlbx{os.getpid()}")
+        run("ip", "netns", "del", f"xlbx{os.getpid()}")
+    except RuntimeError as err:
+        return f"needs network namespaces: {err}"
+    return None
+
+
+class Node:
+    def __init__(self):
+        self.ns, self.far = f"xlbx{os.getpid()}n", f"xlbx{os.getpid()}b"
+        self.bpf = BPFFS / f"xlbx{os.getpid()}"
+        self.process = []
+        self.xlbd = None
+        atexit.register(self.end)
+        for sig in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(sig, lambda *_: sys.exit(1))
+        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="xlbx"))
+        self.dir.chmod(0o755)
+        for ns in (self.ns, self.far):
+            run("ip", "netns", "add", ns)
+            run("ip", "-n", ns, "link", "set", "lo", "up")
+        self.link("eth0")
+        run("ip", "-n", self.ns, "addr", "add", "10.0.1.1/24", "dev", "eth0")
+        for host in (11, 12, 254):
+            run("ip", "-n", self.far, "addr", "add", f"10.0.1.{host}/24",
+                "dev", "eth0")
+        self.file = self.dir / "xlb.yaml"
+        self.routes = self.dir / "bird/xlb4.conf"
+        self.log = self.dir / "log"
+
+    def end(self):
+        for p in self.process:
+            if p.poll() is None:
+                p.kill()
+                p.wait()
+        for ns in (self.ns, self.far):
+            run("ip", "netns", "del", ns, check=False)
+        shutil.rmtree(self.bpf, ignore_errors=True)
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+    def link(self, name):
+        run("ip", "-n", self.ns, "link", "add", name, "type", "veth", "peer",
+            "name", name, "netns", self.far)
+        for ns in (self.ns, self.far):
+            run("ip", "-n", ns, "link", "set", name, "up")
+
+    def inside(self, *argv):
+        return ["nsenter", f"--net=/run/netns/{self.ns}", "--",
+                *(str(a) for a in argv)]
+
+    def start(self, *argv, **kw):
+        with open(self.log, "ab") as log:
+            p = subprocess.Popen(self.inside(*argv), stdout=log, stderr=log,
+                                 stdin=subprocess.DEVNULL, **kw)
+        self.process.append(p)
+        return p
+
+    # ---- BIRD ---------------------------------------------------------
+
+    def start_bird(self):
+        """With the wrapper as it is shipped, but for the directory."""
+        text = (SRC / "bird/xlb.conf").read_text()
+        (self.dir / "wrapper.conf").write_text(
+            text.replace("/run/xlb-bird", str(self.dir / "bird")))
+        (self.dir / "bird.conf").write_text(
+            f'router id 10.0.1.1;\ninclude "{self.dir}/wrapper.conf";\n'
+            "protocol device { scan time 1; }\n")
+        (self.dir / "bird").mkdir(exist_ok=True)
+        self.start("bird", "-f", "-c", self.dir / "bird.conf", "-s",
+                   self.dir / "bird.ctl", "-P", self.dir / "bird.pid")
+        wait("BIRD", lambda: "xlb4" in self.birdc("show protocols"))
+
+    def birdc(self, command):
+        return run("birdc", "-s", self.dir / "bird.ctl", command,
+                   check=False).stdout
+
+    def announced(self, vip=VIP):
+        """What BIRD would tell its peers."""
+        return vip in self.birdc("show route table xlb4t primary")
+
+    # ---- xlbd ---------------------------------------------------------
+
+    def configure(self, interfaces="{name: eth0}", bgp=BGP, more="",
+                  node="node: {name: n}"):
+        self.file.write_text(f"""{node}
+interfaces: [{interfaces}]
+{bgp}
+pools: {{web: {{backends: [{BACKENDS}]}}}}
+services: [{{name: www, addresses: [{VIP}], listen: [tcp/80], pool: web}}]
+{more}
+metrics: {{listen: off}}
+""")
+
+    def options(self):
+        return ["--config", self.file, "--run-dir", self.dir / "run",
+                "--bpf-dir", self.bpf, "--state-dir", self.dir / "state",
+                "--bird-dir", self.dir / "bird", "--bird-socket",
+                self.dir / "bird.ctl"]
+
+    def start_xlbd(self, ready=True, **kw):
+        self.xlbd = self.start(BUILD / "src/xlbd", *self.options(), **kw)
+        if ready:
+            wait("xlbd to be ready", lambda: self.xlb("status")[0] == 0)
+
+    def stop_xlbd(self):
+        """Whatever state it is in; leaves nothing to adopt."""
+        if self.xlbd is not None and self.xlbd.poll() is None:
+            self.xlbd.kill()
+            self.xlbd.wait()
+        shutil.rmtree(self.bpf, ignore_errors=True)
+        shutil.rmtree(self.dir / "state", ignore_errors=True)
+        for f in (self.dir / "bird").glob("*"):
+            f.unlink()
+        self.birdc("configure")
+
+    def xlb(self, *argv, **kw):
+        """(exit status, output, errors)"""
+        p = run(*self.inside(BUILD / "src/xlb", *self.options(), *argv),
+                check=False, **kw)
+        return p.returncode, p.stdout, p.stderr
+
+    def xlb_start(self, *argv):
+        p = subprocess.Popen(
+            self.inside(BUILD / "src/xlb", *self.options(), *argv),
+            text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.process.append(p)
+        return p
+
+    def status(self):
+        return json.loads(self.xlb("--json", "status")[1])
+
+    def said(self):
+        return self.log.read_text()

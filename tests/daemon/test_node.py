@@ -1,0 +1,166 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What becomes of one node: reload, restart, stop, and what is not as it
+should be."""
+
+import functools
+import os
+import shutil
+import signal
+import sys
+
+import node
+from node import VIP, wait
+
+sys.path.append(str(node.SRC / "tests/decap"))
+import tap  # noqa: E402
+
+
+def check(cond, *what):
+    if not cond:
+        raise RuntimeError(" ".join(str(w) for w in what))
+
+
+def reload_is(n, status, text=""):
+    rc, out, err = n.xlb("reload")
+    check(rc == status and text in err, "reload:", rc, out, err)
+
+
+def up(n, **kw):
+    n.configure(**kw)
+    n.start_xlbd()
+    wait("the address to be announced", n.announced)
+
+
+def bgp_goes(n):
+    up(n)
+    n.configure(bgp="")
+    reload_is(n, 0)
+    wait("the withdrawal", lambda: not n.announced(), 3)
+    check(VIP not in n.routes.read_text(), "the include still has it")
+    wait("xlb0 to go", lambda: node.run(
+        "ip", "-n", n.ns, "link", "show", "xlb0",
+        check=False).returncode != 0, 7)
+    n.configure()
+    reload_is(n, 0)
+    wait("the address to be back", n.announced, 3)
+
+
+def interface_missing(n):
+    """No packet comes in where there is no interface: the others go on."""
+    up(n)
+    n.configure(interfaces="{name: eth0}, {name: eth9}")
+    reload_is(n, 1, "interface eth9: no such interface")
+    check(n.announced(), "withdrawn for an interface that is not there")
+    n.link("eth9")
+    wait("eth9 to be attached", lambda: all(
+        i["attached"] for i in n.status()["interfaces"]))
+    node.run("ip", "-n", n.ns, "link", "del", "eth9")
+    wait("eth9 to be gone", lambda: not all(
+        i["attached"] for i in n.status()["interfaces"]))
+    check(n.announced(), "withdrawn for an interface that went away")
+    n.configure(interfaces="{name: eth9}")
+    reload_is(n, 1)
+    wait("the withdrawal without any", lambda: not n.announced(), 3)
+
+
+def directory_goes(n):
+    up(n)
+    shutil.move(n.dir / "bird", n.dir / "away")
+    wait("the directory to be back", n.routes.exists, 12)
+    check(VIP in n.routes.read_text(), "the include is not what it was")
+    shutil.rmtree(n.dir / "away")
+
+
+def restart_refuses(n):
+    """What a reload refuses, a restart does not slip in."""
+    up(n)
+    n.configure(more="maglev: {table_size: 251}")
+    reload_is(n, 3, "maglev.table_size")
+    rc, _, err = n.xlb("restart")
+    check(rc == 0, err)
+    config = n.status()["config"]
+    check(not config["ok"] and config["kept"] and
+          "maglev.table_size" in config["error"], config)
+    check(n.announced(), "not announced after the restart")
+    rc, _, err = n.xlb("restart", "--flush")
+    check(rc == 0, err)
+    check(n.status()["config"]["ok"], n.status()["config"])
+    wait("the address to be back", n.announced)
+
+
+def diff_opens_nothing(n):
+    """FILE is the client's: its key_file must not make xlbd open things."""
+    up(n)
+    fifo = n.dir / "fifo"
+    os.mkfifo(fifo)
+    rc, out, err = n.xlb("diff", "-", input=n.file.read_text() +
+                         f"maglev: {{key_file: {fifo}}}\n")
+    check(rc == 0 and "only a reload reads it" in err, rc, out, err)
+    before = n.said()
+    rc, out, err = n.xlb("diff", "-", input="nonsense: 1\n")
+    check(rc == 3 and "nonsense" in err, rc, out, err)
+    check(n.said() == before, "in the log:", n.said()[len(before):])
+
+
+def warnings_once(n):
+    up(n)
+    err = n.xlb("reload")[2]
+    check(err.count("warning:") == 1, err)
+
+
+def stop_is_left_alone(n):
+    slow = node.BGP.replace("graceful_shutdown: 0s", "graceful_shutdown: 2s")
+    up(n, bgp=slow)
+    stop = n.xlb_start("stop")
+    wait("the stop to begin", lambda:
+         n.status()["phase"] == "graceful_shutdown")
+    rc, _, err = n.xlb("stop")
+    check(rc == 1 and "stopping already" in err, rc, err)
+    n.configure(bgp="")
+    reload_is(n, 1, "xlbd is stopping")
+    n.xlbd.send_signal(signal.SIGHUP)
+    n.status()  # it has been there
+    n.status()
+    check(n.announced(), "a reload came between")
+    check(stop.wait(10) == 0, stop.stderr.read())
+    check(n.xlbd.wait(5) == 0, "xlbd failed")
+    check(not n.announced() and not n.bpf.exists(), "something stays")
+    check(VIP not in n.routes.read_text(), "the include still has it")
+    check(n.xlb("status")[0] == 4, "no daemon is 4")
+
+
+CASES = (
+    ("without bgp: what was announced goes, and xlb0", bgp_goes),
+    ("an interface that is not there takes no other down", interface_missing),
+    ("BIRD's directory is made again", directory_goes),
+    ("a restart refuses what a reload refuses", restart_refuses),
+    ("diff opens no file that the client names", diff_opens_nothing),
+    ("a reload says a warning once", warnings_once),
+    ("a stop: no second one, no reload", stop_is_left_alone),
+)
+
+
+def case(n, fn):
+    start = len(n.said())
+    try:
+        fn(n)
+    except Exception:
+        print("# " + n.said()[start:].replace("\n", "\n# "))
+        raise
+    finally:
+        n.stop_xlbd()
+
+
+def main():
+    why = node.why_not()
+    if why:
+        tap.plan_skip(why)
+    n = node.Node()
+    n.start_bird()
+    return tap.run([(name, functools.partial(case, n, fn))
+                    for name, fn in CASES])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
