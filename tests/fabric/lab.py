@@ -269,7 +269,7 @@ class Lab:
 
     def netns(self, ns):
         self.run(None, "ip", "netns", "add", PREFIX + ns)
-        (RUN / ns).mkdir()
+        (RUN / ns).mkdir(exist_ok=True)
 
     def run(self, ns, *argv, check=True, timeout=30.0, stdin=None):
         """A command to its end, in a namespace or (None) here."""

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A node with two interfaces: what comes in by one leaves by the other."""
+
+import signal
+
+import fabric as fab
+import lab
+import pytest
+from fabric import address4, address6
+
+NET = 4  # behind lb1 alone
+GATEWAY = 254  # lb1's own number there
+
+
+@pytest.fixture
+def behind(fabric, monkeypatch):
+    """b4 on lb1's second interface; lb1 is its way to the client, too."""
+    f = fabric
+    monkeypatch.setitem(fab.PLACE, "b4", (NET, 14))
+    monkeypatch.setitem(fab.POOL_ADDRESS, "b4", address4(NET, 14))
+    f.stop_node("lb2")
+    f.wait_paths(["lb1"])
+    f.netns("b4")
+    try:
+        f.run("b4", "sysctl", "-q", "-w", "net.ipv6.conf.default.accept_dad=0")
+        f.run("b4", "ip", "link", "set", "lo", "up")
+        for vip, bits in ((fab.VIP[4], 32), (fab.VIP[6], 128)):
+            f.run("b4", "ip", "addr", "add", f"{vip}/{bits}", "dev", "lo")
+        f.link("lb1", "eth1", "b4", "eth0", 1600)
+        f.give("lb1", "eth1", NET, GATEWAY)
+        f.give("b4", "eth0", NET, 14)
+        f.run("lb1", "sysctl", "-q", "-w", "net.ipv4.ip_forward=1",
+              "net.ipv6.conf.all.forwarding=1")
+        for v, to, via, gateway in (
+                ("-4", f"{address4(NET, 0)}/24", address4(1, 1),
+                 address4(NET, GATEWAY)),
+                ("-6", f"{address6(NET, 0)}/64", address6(1, 1),
+                 address6(NET, GATEWAY))):
+            f.run("router", "ip", v, "route", "add", to, "via", via)
+            f.run("b4", "ip", v, "route", "add", "default", "via", gateway)
+        f.start_backend("b4")
+        f.decap("b4", "attach", "eth0", "--from", address4(NET, GATEWAY))
+        yield f
+    finally:
+        if "b4" in f.nginx:
+            f.nginx.pop("b4").signal(signal.SIGKILL)
+        f.run(None, "ip", "netns", "del", lab.PREFIX + "b4")
+        f.run("lb1", "sysctl", "-q", "-w", "net.ipv4.ip_forward=0",
+              "net.ipv6.conf.all.forwarding=0")
+        for v, to in (("-4", f"{address4(NET, 0)}/24"),
+                      ("-6", f"{address6(NET, 0)}/64")):
+            f.run("router", "ip", v, "route", "del", to, check=False)
+
+
+def test_traffic_leaves_by_the_other_interface(behind):
+    pool = ("b1", "b4")
+    behind.write_config("lb1", behind.config("lb1", pool=pool))
+    behind.must("lb1", "reload")
+    behind.wait_eligible(pool, ["lb1"])
+    for family in (4, 6):
+        got = behind.http(200, family)
+        assert [r for r in got if not r.ok] == []
+        assert sorted(fab.shares(got)) == list(pool)
+
+
+def test_link_of_the_other_interface_goes(behind):
+    """Its backends are down at once, and up with it again."""
+    pool = ("b1", "b4")
+    behind.write_config("lb1", behind.config("lb1", pool=pool))
+    behind.must("lb1", "reload")
+    behind.wait_eligible(pool, ["lb1"])
+    behind.run("b4", "ip", "link", "set", "eth0", "down")
+    behind.wait_eligible(["b1"], ["lb1"], 2)
+    assert set(behind.flows(4, n=60).values()) == {"b1"}
+    behind.run("b4", "ip", "link", "set", "eth0", "up")
+    behind.run("b4", "ip", "-6", "addr", "replace", f"{address6(NET, 14)}/64",
+               "dev", "eth0", "nodad")
+    behind.run("b4", "ip", "route", "replace", "default", "via",
+               address4(NET, GATEWAY))
+    behind.wait_eligible(pool, ["lb1"])
