@@ -132,30 +132,33 @@ announcing_cells(const json_t *status, const struct counts *n, struct grid *g)
 {
 	const json_t *bird = json_object_get(status, "bird"), *peers;
 	size_t i, up = 0, all;
-	bool fine = n->announced == n->addresses;
 	char *line;
 	size_t len;
 	FILE *f = open_memstream(&line, &len);
 
 	if (f == NULL)
 		return;
+	if (!json_is_object(bird)) {
+		fclose(f);
+		free(line);
+		grid_cell(g, TINT_HEAD, "announcing");
+		grid_cell(g, TINT_NONE, "nothing: no bgp: section");
+		return;
+	}
 	peers = json_object_get(bird, "peers");
 	all = json_array_size(peers);
 	for (i = 0; i < all; i++)
 		up += strcmp(text(json_array_get(peers, i), "state"),
 		    "Established") == 0;
-	fprintf(f, "%zu of %zu addresses", n->announced, n->addresses);
-	if (json_is_object(bird)) {
-		fprintf(f, ", BIRD: %s", text(bird, "status"));
-		if (text(bird, "reason")[0] != '\0')
-			fprintf(f, " (%s)", text(bird, "reason"));
-		fprintf(f, ", %zu of %zu sessions up", up, all);
-		fine = fine && up == all;
-	}
+	fprintf(f, "%zu of %zu addresses, BIRD: %s", n->announced,
+	    n->addresses, text(bird, "status"));
+	if (text(bird, "reason")[0] != '\0')
+		fprintf(f, " (%s)", text(bird, "reason"));
+	fprintf(f, ", %zu of %zu sessions up", up, all);
 	fclose(f);
 	grid_cell(g, TINT_HEAD, "announcing");
-	grid_cell(g, fine ? TINT_GOOD : n->announced > 0 ? TINT_ODD : TINT_BAD,
-	    "%s", line);
+	grid_cell(g, n->announced == n->addresses && up == all ? TINT_GOOD :
+	    n->announced > 0 ? TINT_ODD : TINT_BAD, "%s", line);
 	free(line);
 }
 
