@@ -8,7 +8,9 @@
 #include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -141,6 +143,27 @@ signals_reset(void)
 		signal(ignored[i], SIG_IGN);
 	sigemptyset(&none);
 	return sigprocmask(SIG_SETMASK, &none, NULL) < 0 ? "sigprocmask" : NULL;
+}
+
+/* Memory that is shared with xlbd: the maps that packets are forwarded by, if
+ * this is not the first spawner of that xlbd. */
+static const char *
+shared_unmap(void)
+{
+	unsigned long begin, end;
+	char *line = NULL, perms[5];
+	size_t size = 0;
+	FILE *f = fopen("/proc/self/maps", "re");
+
+	if (f == NULL)
+		return "/proc/self/maps";
+	while (getline(&line, &size, f) > 0)
+		if (sscanf(line, "%lx-%lx %4s", &begin, &end, perms) == 3 &&
+		    perms[3] == 's')
+			munmap((void *)begin, end - begin);
+	free(line);
+	fclose(f);
+	return NULL;
 }
 
 /* `keep` becomes CHILD_FD, 0 to 2 are /dev/null, all else is closed. */
@@ -291,6 +314,8 @@ spawner_child(const struct spawner *s, int fd)
 	const char *step;
 
 	step = signals_reset();
+	if (step == NULL)
+		step = shared_unmap();
 	if (step == NULL && (step = fds_reduce(fd)) == NULL) {
 		fd = CHILD_FD;
 		if ((step = limits_set()) == NULL)

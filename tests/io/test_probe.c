@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 
 #include "io/log.h"
@@ -191,6 +192,24 @@ lives_on_after(struct bench *b, pid_t victim, int sig, int64_t within_ms)
 	assert_in_range(fds, 5, 7);
 }
 
+/* Does the process have memory that it shares with others? */
+static bool
+maps_shared(pid_t pid)
+{
+	char path[64], line[512], perms[5];
+	bool shared = false;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	f = fopen(path, "re");
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f) != NULL)
+		if (sscanf(line, "%*x-%*x %4s", perms) == 1 && perms[3] == 's')
+			shared = true;
+	fclose(f);
+	return shared;
+}
+
 static void
 prober_is_started_again(void **state)
 {
@@ -200,6 +219,7 @@ prober_is_started_again(void **state)
 	uint16_t port;
 	int fd = port_open(64, &port), many[300];
 	size_t i, mine;
+	void *shared;
 
 	(void)state;
 	t = target("127.0.0.1", port, &c);
@@ -208,12 +228,19 @@ prober_is_started_again(void **state)
 	bench_run(&b, 2000, 5);
 	assert_int_equal(b.last[0], PROBE_OK);
 	mine = fds_of(getpid());
+	/* as the maps are mapped: no spawner may inherit it */
+	shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_true(shared != MAP_FAILED);
 	for (i = 0; i < 300; i++)
 		many[i] = open("/dev/zero", O_RDONLY);
 	lives_on_after(&b, prober_pid(b.p), SIGKILL, 4000);
 	lives_on_after(&b, prober_pid(b.p), SIGSTOP, 8000);
 	lives_on_after(&b, atoi(status_get(prober_pid(b.p), "PPid")), SIGKILL,
 	    4000);
+	assert_false(maps_shared(prober_pid(b.p)));
+	assert_true(maps_shared(getpid()));
+	munmap(shared, 4096);
 	/* the end of xlbd is its only end */
 	assert_int_equal(kill(prober_pid(b.p), SIGTERM), 0);
 	bench_reset(&b);

@@ -69,7 +69,7 @@ complaint_count(int level, const char *line, void *arg)
 static void
 nonsense_ends_the_prober(void **state)
 {
-	struct conf_check c = check_tcp(60000, 1000);
+	struct conf_check c = check_tcp(3600000, 1000);
 	struct health_target t = target("127.0.0.1", 9, &c);
 	struct bench b;
 
