@@ -389,8 +389,9 @@ http {{
                 "--bird-socket", d / "bird.ctl"]
 
     def config(self, node, weight=None, state=None, pool=BACKENDS,
-               min_healthy=1, hold="200ms"):
-        """A node's xlb.yaml; `weight` and `state` by backend."""
+               min_healthy=1, hold="200ms", maglev=""):
+        """A node's xlb.yaml; `weight` and `state` by backend, `maglev` more
+        keys of that section."""
         weight, state = weight or {}, state or {}
         members = "\n".join(
             '      - {name: %s, address: "%s", weight: %d, state: %s}' % (
@@ -399,7 +400,7 @@ http {{
         return f"""node: {{name: {node}}}
 interfaces:
   - {{name: eth0, xdp: native}}
-maglev: {{key_file: {lab.RUN}/key}}
+maglev: {{key_file: {lab.RUN}/key{maglev and ", " + maglev}}}
 bgp:
   local_as: {NODE_AS}
   router_id: {address(node, 4)}
@@ -540,7 +541,18 @@ services:
                 self.start_node(node)
             elif changed:
                 self.must(node, "reload")
+            self.undrain(node)
         self.wait_ready()
+
+    def undrain(self, node):
+        """Whatever a test that failed left drained."""
+        status = self.status(node)
+        what = [f"{p['name']}/{b['name']}" for p in status["pools"]
+                for b in p["backends"] if b["state"] != "active"]
+        if status["state"] != "active":
+            what.append("node")
+        for w in what:
+            self.must(node, "undrain", w)
 
     # ---- the client -------------------------------------------------------
 
