@@ -379,8 +379,18 @@ def drift_of_the_file_is_repaired(lab):
 
 def a_broken_bird_conf(lab):
     good = lab.read("lb.conf")
+    try:
+        broken_bird_conf(lab, good)
+    finally:
+        lab.write("lb.conf", good)
+
+
+def broken_bird_conf(lab, good):
     lab.d.set(A, B, C6)
     lab.d.until("synced")
+    # the peer has them a moment later: that is no movement
+    wait_for("the routes at the peer", 5, lambda: all(
+        lab.routes.has(r) for r in (A, B, C6)))
     lab.write("lb.conf", good + "\nthis is not BIRD's language;\n")
     # one of two has to go: it stays, for the other's sake
     at, rc, _ = lab.d.set(A, C6)
