@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* xlb: options, then a command of the table. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -115,6 +116,18 @@ arguments_take(struct context *x, int argc, char **argv)
 	return 0;
 }
 
+/* What was not shown was not done: a full disk, a terminal that went away. */
+static int
+output_end(int status)
+{
+	errno = 0;
+	if (fflush(stdout) != EOF && !ferror(stdout))
+		return status;
+	complain("standard output: %s", errno != 0 ? strerror(errno) :
+	    "not all was written");
+	return status == STATUS_DONE ? STATUS_FAILED : status;
+}
+
 static int
 command_run(struct context *x, int argc, char **argv)
 {
@@ -150,11 +163,11 @@ main(int argc, char *argv[])
 			x.flags |= FLAG_JSON;
 			break;
 		case OPT_VERSION:
-			return version_run(&x);
+			return output_end(version_run(&x));
 		case 'h':
 		case OPT_HELP:
 			usage_print(stdout);
-			return STATUS_DONE;
+			return output_end(STATUS_DONE);
 		default:
 			return STATUS_USAGE;
 		}
@@ -163,5 +176,5 @@ main(int argc, char *argv[])
 		usage_print(stderr);
 		return STATUS_USAGE;
 	}
-	return command_run(&x, argc - optind, argv + optind);
+	return output_end(command_run(&x, argc - optind, argv + optind));
 }

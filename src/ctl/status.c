@@ -65,7 +65,7 @@ status_once(const struct context *x)
 static void
 screen_draw(const char *text, const struct view *view)
 {
-	unsigned row = 0;
+	unsigned row = 0, more = 0;
 	const char *end_of;
 
 	fputs("\033[H", stdout);
@@ -75,6 +75,10 @@ screen_draw(const char *text, const struct view *view)
 		text = *end_of == '\0' ? end_of : end_of + 1;
 	}
 	fputs("\033[J", stdout);
+	for (; *text != '\0'; text++)
+		more += *text == '\n';
+	if (more > 0)
+		printf("%u more lines: xlb status | less", more);
 	fflush(stdout);
 }
 
@@ -93,8 +97,8 @@ screen_refresh(const struct context *x)
 	view_size(&view);
 	rc = ctl_call(x->o.run_dir, "status", NULL, WATCH_MS, &reply);
 	if (rc < 0) {
-		fprintf(f, "%s/%s: %s\n", x->o.run_dir, CTL_SOCKET,
-		    strerror(-rc));
+		fprintf(f, "xlbd does not answer: %s/%s: %s\n", x->o.run_dir,
+		    CTL_SOCKET, strerror(-rc));
 	} else {
 		view_status(json_object_get(reply, "result"), &view, f);
 		json_decref(reply);

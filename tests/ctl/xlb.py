@@ -201,6 +201,16 @@ LATER = ("stats services pools backends flows rings neighbors bgp events "
 
 
 @test
+def output_that_goes_nowhere():
+    for args in (["version"], ["help"], ["--version"], ["--help"]):
+        with open("/dev/full", "w", encoding="ascii") as full:
+            p = subprocess.run([XLB, *args], stdout=full, env=CLEAN, text=True,
+                               stderr=subprocess.PIPE, timeout=10, check=False)
+        equal((p.returncode, p.stderr),
+              (1, "xlb: standard output: No space left on device\n"), args)
+
+
+@test
 def exit_statuses():
     with tempfile.TemporaryDirectory(prefix="xlb-ctl.") as d:
         good, bad = f"{d}/good.yaml", f"{d}/bad.yaml"
@@ -517,6 +527,27 @@ def live_view_draws_in_place_and_leaves_nothing():
         equal(t.proc.wait(5), 0)
     finally:
         t.close()
+
+
+@test
+def live_view_says_what_it_has_no_room_for():
+    large = json.loads((GOLDEN / "troubled.json").read_text())
+    down = dict(large["pools"][0]["backends"][0], eligible=False,
+                health="down", reason="timeout")
+    large["pools"][0]["backends"] += [dict(down, name=f"more{i}")
+                                      for i in range(40)]
+    with daemon(status=reply(**large)) as s:
+        t = Terminal(["--run-dir", s.dir, "status", "-w"], 24, 80)
+        try:
+            frame = t.read(1.5).split("\033[H")[1]
+            lines = re.sub("\033\\[[0-9]*[mKJ]", "", frame).split("\n")
+            equal(len(lines), 24, "no scrolling")
+            equal(bool(re.match("[0-9]+ more lines: ", lines[-1])), True,
+                  lines)
+            t.proc.send_signal(signal.SIGINT)
+            equal(t.proc.wait(5), 0)
+        finally:
+            t.close()
 
 
 def usage_commands():
