@@ -172,7 +172,7 @@ out:
 	return c;
 }
 
-void
+int
 config_keep(const struct options *opt, const struct config *c)
 {
 	json_t *root = json_pack("{s:i, s:O}", "schema", 1, "sources",
@@ -191,6 +191,7 @@ config_keep(const struct options *opt, const struct config *c)
 	free(path);
 	free(text);
 	json_decref(root);
+	return rc < 0 ? rc : 0;
 }
 
 static const struct conf_service *
@@ -328,7 +329,7 @@ config_reload(struct daemon *d, json_t *reply)
 	struct diag dg;
 	struct config *c;
 	size_t i;
-	int status = 0;
+	int rc, status = 0;
 
 	if (d->lifecycle.life == LIFE_STOP) {
 		log_warnx("reload: refused, xlbd is stopping");
@@ -352,7 +353,11 @@ config_reload(struct daemon *d, json_t *reply)
 		log_warnx("reload: refused, nothing has changed");
 		return 3;
 	}
-	config_keep(&d->opt, c);
+	rc = config_keep(&d->opt, c);
+	if (rc < 0 && reply != NULL)
+		ctl_warning(reply, "%s: %s: this configuration is not kept for "
+		    "a start at which the file does not load",
+		    d->opt.state_dir, strerror(-rc));
 	config_apply(d, c);
 	for (i = 0; i < c->conf->ninterface; i++) {
 		if (d->link[i].attached)

@@ -124,7 +124,8 @@ int64_t daemon_realtime(void);	/* CLOCK_REALTIME, ns */
 struct config *config_load(const struct options *opt, struct diag *dg);
 /* From the text in the state directory. NULL: none, or it does not load. */
 struct config *config_kept(const struct options *opt, struct diag *dg);
-void config_keep(const struct options *opt, const struct config *c);
+/* 0, or -errno (logged). */
+int config_keep(const struct options *opt, const struct config *c);
 void config_free(struct config *c);
 /* From {"name","text"} rows. `running`: they came with a request, and no other
  * key file than its is opened. */

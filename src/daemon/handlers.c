@@ -140,10 +140,21 @@ reply_result(struct ctl_request *rq, json_t *result)
 static const char *
 not_forwarding(const struct daemon *d)
 {
+	bool attached = false, refused = false;
+	size_t i;
+
 	if (d->config->conf->ninterface == 0)
 		return "no interfaces are configured";
-	if (!d->datapath)
+	for (i = 0; i < d->config->conf->ninterface; i++) {
+		attached |= d->link[i].attached;
+		refused |= !d->link[i].attached && d->link[i].ifindex != 0;
+	}
+	if (refused)
 		return "an interface is not attached as wanted";
+	if (!attached)
+		return "no interface is attached";
+	if (!d->datapath)
+		return "no interface is up";
 	if (d->failed > 0)
 		return "operations on the maps failed, they are tried again";
 	return "";

@@ -138,6 +138,7 @@ run_attach(struct run *r)
 {
 	struct daemon *d = r->d;
 	const struct conf *c = d->config->conf;
+	struct netlink_if nif;
 	size_t i;
 	bool up = false;
 
@@ -146,9 +147,11 @@ run_attach(struct run *r)
 	prog_attach(d->prog, c->interface, c->ninterface, d->link);
 	d->datapath = true;
 	for (i = 0; i < c->ninterface; i++) {
-		up |= d->link[i].attached;
+		netlink_if(d->nl, c->interface[i].name, &nif);
+		up |= d->link[i].attached && nif.up;
 		/* no packet comes in where there is no interface */
 		d->datapath &= d->link[i].attached || d->link[i].ifindex == 0;
+		d->drift += d->link[i].again;
 	}
 	d->datapath &= up;
 }

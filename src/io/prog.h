@@ -40,6 +40,7 @@ struct prog_link {
 	const char *name;	/* the interface */
 	uint32_t ifindex;	/* 0: no such interface */
 	bool attached;		/* in the mode that is wanted */
+	bool again;		/* somebody had taken it off */
 	const char *mode;	/* "native" or "generic"; "-" */
 	char why[256];		/* of the last failure; "" */
 };

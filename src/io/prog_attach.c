@@ -147,22 +147,6 @@ try_mode(struct prog *p, struct prog_link *row, uint32_t flags)
 	return false;
 }
 
-static void
-attach_one(struct prog *p, const struct conf_interface *want,
-    struct prog_link *row)
-{
-	row->ifindex = if_nametoindex(want->name);
-	if (row->ifindex == 0) {
-		snprintf(row->why, sizeof(row->why), "no such interface");
-		return;
-	}
-	row->attached = link_adopt(p, want, row);
-	if (!row->attached && want->xdp != XDP_MODE_GENERIC)
-		row->attached = try_mode(p, row, XDP_FLAGS_DRV_MODE);
-	if (!row->attached && want->xdp != XDP_MODE_NATIVE)
-		row->attached = try_mode(p, row, XDP_FLAGS_SKB_MODE);
-}
-
 static struct prog_known *
 known_find(const struct prog *p, const char *name)
 {
@@ -172,6 +156,26 @@ known_find(const struct prog *p, const char *name)
 		if (strcmp(p->known[i].name, name) == 0)
 			return &p->known[i];
 	return NULL;
+}
+
+static void
+attach_one(struct prog *p, const struct conf_interface *want,
+    struct prog_link *row)
+{
+	const struct prog_known *k = known_find(p, want->name);
+	bool adopted;
+
+	row->ifindex = if_nametoindex(want->name);
+	if (row->ifindex == 0) {
+		snprintf(row->why, sizeof(row->why), "no such interface");
+		return;
+	}
+	row->attached = adopted = link_adopt(p, want, row);
+	if (!row->attached && want->xdp != XDP_MODE_GENERIC)
+		row->attached = try_mode(p, row, XDP_FLAGS_DRV_MODE);
+	if (!row->attached && want->xdp != XDP_MODE_NATIVE)
+		row->attached = try_mode(p, row, XDP_FLAGS_SKB_MODE);
+	row->again = row->attached && !adopted && k != NULL && k->attached;
 }
 
 /* Says what is another than when it was said last. An automatic choice keeps
@@ -184,6 +188,10 @@ report(const struct prog *p, struct prog_link *row)
 	    k->attached ? k->mode : "detached";
 	char object[IFNAMSIZ + 16];
 
+	snprintf(object, sizeof(object), "interface %s", row->name);
+	if (row->again)
+		log_change(object, "detached", row->mode,
+		    "nobody asked to take it off");
 	if (k != NULL && k->attached && row->attached &&
 	    k->mode == row->mode) {
 		if (*row->why == '\0')
@@ -193,13 +201,12 @@ report(const struct prog *p, struct prog_link *row)
 	if (k != NULL && !k->attached && !row->attached &&
 	    strcmp(k->why, row->why) == 0)
 		return;
-	snprintf(object, sizeof(object), "interface %s", row->name);
 	if (!row->attached)
 		log_warnx("%s: no XDP: %s", object, row->why);
 	else if (*row->why != '\0')
 		log_warnx("%s: generic, because native was refused: %s", object,
 		    row->why);
-	else
+	else if (!row->again)
 		log_change(object, before, row->mode, "");
 }
 

@@ -7,6 +7,7 @@ import functools
 import os
 import shutil
 import signal
+import socket
 import sys
 
 import node
@@ -130,6 +131,55 @@ def stop_is_left_alone(n):
     check(n.xlb("status")[0] == 4, "no daemon is 4")
 
 
+def no_interface_up(n):
+    up(n)
+    node.run("ip", "-n", n.far, "link", "set", "eth0", "down")
+    wait("the withdrawal", lambda: not n.announced(), 7)
+    check("no interface is up" in n.xlb("status")[1], n.xlb("status")[1])
+    node.run("ip", "-n", n.far, "link", "set", "eth0", "up")
+    wait("the address to be back", n.announced, 7)
+
+
+def taken_off(n):
+    """Somebody detaches the program: it is put back, and said."""
+    up(n)
+    for pin in (n.bpf / "links").iterdir():
+        pin.unlink()
+    wait("eth0 to be said", lambda: "nobody asked" in n.said())
+    check(n.status()["interfaces"][0]["attached"], "is not attached")
+    check(n.said().count("nobody asked") == 1, "said more than once")
+
+
+def flush_goes_on(n):
+    """The unit goes on: no word of an end, and xlb0 stays in the store."""
+    path = n.dir / "notify"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as s:
+        s.bind(str(path))
+        s.settimeout(0.2)
+        n.configure()
+        n.start_xlbd(env={**os.environ, "NOTIFY_SOCKET": str(path)})
+        wait("the address to be announced", n.announced)
+        while b"READY=1" not in s.recv(4096):
+            pass
+        rc, _, err = n.xlb("restart", "--flush")
+        check(rc == 0, err)
+        said = s.recv(4096)
+        check(said.startswith(b"READY=1"), "the service manager hears", said)
+        rc, _, err = n.xlb("stop")
+        check(rc == 0, err)
+        check(s.recv(4096) == b"STOPPING=1", "no word of a stop")
+    path.unlink()
+
+
+def state_unwritable(n):
+    up(n)
+    kept = n.dir / "state/accepted.json"
+    kept.unlink()
+    kept.mkdir()
+    reload_is(n, 0, "is not kept")
+    check(n.announced(), "not announced")
+
+
 CASES = (
     ("without bgp: what was announced goes, and xlb0", bgp_goes),
     ("an interface that is not there takes no other down", interface_missing),
@@ -137,6 +187,10 @@ CASES = (
     ("a restart refuses what a reload refuses", restart_refuses),
     ("diff opens no file that the client names", diff_opens_nothing),
     ("a reload says a warning once", warnings_once),
+    ("without an interface that is up nothing is announced", no_interface_up),
+    ("a program that was taken off is put back", taken_off),
+    ("a flush is no end for the service manager", flush_goes_on),
+    ("what cannot be kept is said", state_unwritable),
     ("a stop: no second one, no reload", stop_is_left_alone),
 )
 
