@@ -323,6 +323,22 @@ config_messages(const struct diag *dg, json_t *reply)
 	}
 }
 
+/* What the maps have no room for is refused before anything is changed: a state
+ * that cannot be built would stop all else, withdrawals too. */
+static void
+config_check_fit(const struct daemon *d, const struct config *c,
+    struct diag *dg)
+{
+	struct state found, wanted;
+	struct arena *a;
+
+	if (dg->errors > 0 || !d->started)
+		return;
+	a = arena_new();
+	reconcile_try(d, c->conf, a, &found, &wanted, dg);
+	arena_free(a);
+}
+
 int
 config_reload(struct daemon *d, json_t *reply)
 {
@@ -341,6 +357,7 @@ config_reload(struct daemon *d, json_t *reply)
 	c = config_load(&d->opt, &dg);
 	if (c != NULL) {
 		config_check_change(d->config, c, &dg);
+		config_check_fit(d, c, &dg);
 		if (dg.errors > 0) {
 			config_free(c);
 			c = NULL;

@@ -154,6 +154,11 @@ void health_result(size_t id, enum probe_result r, void *arg);
 void reconcile_soon(struct daemon *d);	/* this turn of the loop */
 void reconcile_now(struct daemon *d);
 int reconcile_init(struct daemon *d);
+/* What `conf` would make of the maps as they are. 0, or -1: it cannot be done,
+ * `dg` says why. Changes nothing. */
+int reconcile_try(const struct daemon *d, const struct conf *conf,
+    struct arena *a, struct state *found, struct state *wanted,
+    struct diag *dg);
 struct state_input reconcile_input(const struct daemon *d,
     const struct conf *conf, const struct state *found);
 

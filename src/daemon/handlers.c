@@ -202,7 +202,6 @@ handle_diff(struct daemon *d, struct ctl_request *rq, const json_t *args)
 {
 	struct arena *a = arena_new();
 	struct state found, wanted;
-	struct state_input in;
 	struct plan plan;
 	struct config *c;
 	struct diag dg;
@@ -214,15 +213,9 @@ handle_diff(struct daemon *d, struct ctl_request *rq, const json_t *args)
 	    &dg);
 	if (c != NULL)
 		config_check_change(d->config, c, &dg);
-	if (c == NULL || dg.errors > 0) {
+	if (c == NULL || dg.errors > 0 ||
+	    reconcile_try(d, c->conf, a, &found, &wanted, &dg) < 0)
 		status = EXIT_CONFIG;
-	} else if (maps_read(prog_maps(d->prog), a, &found) < 0) {
-		status = 1;
-	} else {
-		in = reconcile_input(d, c->conf, &found);
-		if (state_build(&in, a, &wanted, &dg) < 0)
-			status = 1;
-	}
 	reply = ctl_message(status);
 	ctl_diag(reply, &dg);	/* not for the log: it is not our file */
 	diag_fini(&dg);

@@ -43,6 +43,22 @@ reconcile_input(const struct daemon *d, const struct conf *conf,
 	return in;
 }
 
+int
+reconcile_try(const struct daemon *d, const struct conf *conf,
+    struct arena *a, struct state *found, struct state *wanted,
+    struct diag *dg)
+{
+	struct mark nowhere = { 0 };
+	struct state_input in;
+
+	if (maps_read(prog_maps(d->prog), a, found) < 0) {
+		diag_add(dg, DIAG_ERROR, nowhere, "the maps cannot be read");
+		return -1;
+	}
+	in = reconcile_input(d, conf, found);
+	return state_build(&in, a, wanted, dg);
+}
+
 static void
 log_refusals(const struct diag *dg)
 {

@@ -134,12 +134,12 @@ class Node:
     # ---- xlbd ---------------------------------------------------------
 
     def configure(self, interfaces="{name: eth0}", bgp=BGP, more="",
-                  node="node: {name: n}"):
+                  node="node: {name: n}", listen="tcp/80"):
         self.file.write_text(f"""{node}
 interfaces: [{interfaces}]
 {bgp}
 pools: {{web: {{backends: [{BACKENDS}]}}}}
-services: [{{name: www, addresses: [{VIP}], listen: [tcp/80], pool: web}}]
+services: [{{name: www, addresses: [{VIP}], listen: [{listen}], pool: web}}]
 {more}
 metrics: {{listen: off}}
 """)

@@ -180,6 +180,18 @@ def state_unwritable(n):
     check(n.announced(), "not announced")
 
 
+def no_room(n):
+    """More rows at once, old and new, than the maps have: refused as a whole,
+    and the node goes on."""
+    up(n, listen=", ".join(f"tcp/{p}" for p in range(1, 9001)))
+    n.configure(listen=", ".join(f"tcp/{p}" for p in range(20001, 29001)))
+    reload_is(n, 3, "make the change in two steps")
+    rc, _, err = n.xlb("diff")
+    check(rc == 3 and "two steps" in err, "diff:", rc, err)
+    check(n.xlb("drain", "node")[0] == 0, "drain")
+    wait("the withdrawal", lambda: not n.announced(), 3)
+
+
 CASES = (
     ("without bgp: what was announced goes, and xlb0", bgp_goes),
     ("an interface that is not there takes no other down", interface_missing),
@@ -191,6 +203,7 @@ CASES = (
     ("a program that was taken off is put back", taken_off),
     ("a flush is no end for the service manager", flush_goes_on),
     ("what cannot be kept is said", state_unwritable),
+    ("a change that the maps have no room for is refused", no_room),
     ("a stop: no second one, no reload", stop_is_left_alone),
 )
 
