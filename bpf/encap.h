@@ -122,7 +122,7 @@ encap_tag(const struct pkt *p, struct encap *e, __be16 tag)
 	e->link_len = ETH_HLEN + PARSE_TAG_LEN;
 	e->tag_type = be16(ETH_P_8021Q);
 	e->tag = tag;
-	if (p->link_len == ETH_HLEN || came + 4 > sys_end(p->ctx) ||
+	if (p->link_len != e->link_len || came + 4 > sys_end(p->ctx) ||
 	    ((get16(came + 2) ^ tag) & be16(ENCAP_VID)) != 0)
 		return;
 	e->tag_type = get16(came);

@@ -20,11 +20,18 @@
 #define PARSE_TAG_LEN 4U
 #define PARSE_IP4_PLAIN 0x45	/* version 4, no options */
 #define PARSE_FRAGMENT 0x3fff	/* IPv4: more fragments, or an offset */
+#define PARSE_FRAGMENT_OFFSET 0x1fff
 
 enum { PARSE_FIN = 1, PARSE_SYN = 2, PARSE_RST = 4, PARSE_FLAGS = 0x3f };
 
 /* The program is marked xdp.frags: a frame may have more than one buffer. */
 SYS_RODATA __u8 frags = 0;
+
+static __always_inline int
+parse_is_tag(__be16 ethertype)
+{
+	return ethertype == be16(ETH_P_8021Q) || ethertype == be16(ETH_P_8021AD);
+}
 
 /* Ethernet and at most one 802.1Q or 802.1ad tag. */
 static __always_inline enum xlb_reason
@@ -36,8 +43,7 @@ parse_link(struct pkt *p)
 		PKT_END(XLB_REASON_NOT_VIP);
 	p->link_len = ETH_HLEN;
 	p->ethertype = get16(eth + 12);
-	if (p->ethertype != be16(ETH_P_8021Q) &&
-	    p->ethertype != be16(ETH_P_8021AD))
+	if (!parse_is_tag(p->ethertype))
 		return PKT_NEXT;
 	tag = pkt_pull(p, PARSE_TAG_LEN);
 	if (tag == NULL)
@@ -100,37 +106,24 @@ parse_length(struct pkt *p, __u32 header_len)
 	return PKT_NEXT;
 }
 
-/* Version and header length other than those of nearly every packet. */
-static __always_inline enum xlb_reason
-parse_options4(struct pkt *p, __u32 header_len)
-{
-	if (p->ip[0] >> 4 != 4 || header_len < PARSE_IP4_LEN)
-		PKT_END(XLB_REASON_MALFORMED);
-	if (pkt_pull(p, header_len - PARSE_IP4_LEN) == NULL)
-		PKT_END(XLB_REASON_MALFORMED);
-	return PKT_NEXT;
-}
-
+/* Options and fragments are not ordinary, and a version that lies is not worth
+ * a test of its own here. */
 static __always_inline enum xlb_reason
 parse_header4(struct pkt *p)
 {
-	__u32 word = be32(get32(p->ip)), header_len = PARSE_IP4_LEN;
+	__u32 word = be32(get32(p->ip));
 	enum xlb_reason r;
 
 	p->len = word & 0xffff;
 	p->tos = word >> 16;
 	p->proto = p->ip[9];
-	if (word >> 24 != PARSE_IP4_PLAIN) {
-		header_len = (word >> 24 & 0xf) * 4;
-		r = parse_options4(p, header_len);
-		if (r != PKT_NEXT)
-			return r;
-	}
-	r = parse_length(p, header_len);
+	if (word >> 24 != PARSE_IP4_PLAIN)
+		PKT_END(PKT_SLOW);
+	r = parse_length(p, PARSE_IP4_LEN);
 	if (r != PKT_NEXT)
 		return r;
 	if (get16(p->ip + 6) & be16(PARSE_FRAGMENT))
-		PKT_END(XLB_REASON_FRAGMENT_UNKNOWN);
+		PKT_END(PKT_SLOW);
 	return PKT_NEXT;
 }
 
@@ -168,8 +161,9 @@ parse_tcp(struct pkt *p)
 	return PKT_NEXT;
 }
 
+/* A first fragment holds less than the datagram's length. */
 static __always_inline enum xlb_reason
-parse_udp(struct pkt *p)
+parse_udp(struct pkt *p, int whole)
 {
 	const __u8 *udp = pkt_pull(p, PARSE_UDP_LEN);
 	__u32 len;
@@ -177,24 +171,22 @@ parse_udp(struct pkt *p)
 	if (udp == NULL)
 		PKT_END(XLB_REASON_MALFORMED);
 	len = be16(get16(udp + 4));
-	if (len < PARSE_UDP_LEN || len > p->l4_len)
+	if (len < PARSE_UDP_LEN || (whole && len > p->l4_len))
 		PKT_END(XLB_REASON_MALFORMED);
 	p->tcp_flags = 0;
 	p->ports = get32(udp);
 	return PKT_NEXT;
 }
 
-/* Other protocols have no service. */
+/* Other protocols are ICMP, IPv6 extension headers, or have no service. */
 static __always_inline enum xlb_reason
 parse_ports(struct pkt *p)
 {
 	if (p->proto == IPPROTO_TCP)
 		return parse_tcp(p);
 	if (p->proto == IPPROTO_UDP)
-		return parse_udp(p);
-	if (p->vip_flags & XLB_VIP_LOCAL)
-		PKT_END(XLB_REASON_VIP_LOCAL);
-	PKT_END(XLB_REASON_NO_SERVICE);
+		return parse_udp(p, 1);
+	PKT_END(PKT_SLOW);
 }
 
 #endif

@@ -10,6 +10,8 @@
 #include "xlb_abi.h"
 
 #define PKT_NEXT XLB_REASON_COUNT
+/* Not an ordinary packet: all that it takes is in slow.h, out of the way. */
+#define PKT_SLOW (XLB_REASON_COUNT + 1)
 
 enum verdict { VERDICT_SENT, VERDICT_PASS, VERDICT_DROP };
 
@@ -38,6 +40,14 @@ reason_verdict(enum xlb_reason reason)
 	do { \
 		__asm__ volatile("" : : "i"(reason)); \
 		return (reason); \
+	} while (0)
+
+#define PKT_STAGE(call) \
+	do { \
+		enum xlb_reason stage_reason_ = (call); \
+\
+		if (stage_reason_ != PKT_NEXT) \
+			return stage_reason_; \
 	} while (0)
 
 struct pkt {

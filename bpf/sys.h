@@ -16,6 +16,10 @@
 
 #define sys_ctx xdp_md
 
+/* A length that the verifier has to see as it is written: without it clang
+ * may test another form of it than the one that is used. */
+#define SYS_OPAQUE(x) __asm__ volatile("" : "+r"(x))
+
 /* Set by userland before the program is loaded; constants to the verifier. */
 #define SYS_RODATA const volatile
 
@@ -50,8 +54,10 @@ sys_end(const struct sys_ctx *ctx)
 #include <string.h>
 
 #define SYS_RODATA static
+#define SYS_OPAQUE(x) ((void)0)
 #undef __always_inline
 #define __always_inline inline __attribute__((always_inline, unused))
+#define __noinline __attribute__((noinline))
 #define SEC(name) __attribute__((unused))
 #define __uint(name, value) int(*name)[value]
 #define __type(name, value) __typeof__(value) *name
@@ -63,10 +69,17 @@ struct sys_ctx {
 };
 
 void *bpf_map_lookup_elem(void *map, const void *key);
+long bpf_map_update_elem(void *map, const void *key, const void *value,
+    __u64 flags);
 long bpf_redirect_map(void *map, __u64 key, __u64 flags);
 long bpf_xdp_adjust_head(struct sys_ctx *ctx, int delta);
 long bpf_xdp_adjust_tail(struct sys_ctx *ctx, int delta);
 __u64 bpf_xdp_get_buff_len(struct sys_ctx *ctx);
+long bpf_xdp_load_bytes(struct sys_ctx *ctx, __u32 offset, void *buf,
+    __u32 len);
+__s64 bpf_csum_diff(__be32 *from, __u32 from_size, __be32 *to, __u32 to_size,
+    __u32 seed);
+__u64 bpf_ktime_get_coarse_ns(void);
 
 #define SYS_GET(bits) \
 	static __always_inline __u##bits \

@@ -6,6 +6,7 @@
 #include "select.h"
 #include "encap.h"
 #include "stats.h"
+#include "slow.h"
 
 /* Not for packets: xlbd's own, loaded and pinned with the rest. */
 struct {
@@ -30,22 +31,14 @@ struct {
 	__array(values, struct xlb_grace);
 } grace SEC(".maps");
 
-#define STAGE(call) \
-	do { \
-		enum xlb_reason stage_reason_ = (call); \
-\
-		if (stage_reason_ != PKT_NEXT) \
-			return stage_reason_; \
-	} while (0)
-
 /* From here on the packet counts for its service. */
 static __always_inline enum xlb_reason
 xlb_serve(struct pkt *p, int v6)
 {
-	STAGE(select_hash(p, v6));
-	STAGE(select_backend(p));
-	STAGE(select_hop(p));
-	STAGE(encap_push(p, v6));
+	PKT_STAGE(select_hash(p, v6));
+	PKT_STAGE(select_backend(p));
+	PKT_STAGE(select_hop(p));
+	PKT_STAGE(encap_push(p, v6));
 	return encap_send(p);
 }
 
@@ -54,14 +47,14 @@ xlb_balance(struct pkt *p, int v6)
 {
 	enum xlb_reason reason;
 
-	STAGE(v6 ? parse_address6(p) : parse_address4(p));
-	STAGE(vip_match(p));
-	STAGE(v6 ? parse_header6(p) : parse_header4(p));
-	STAGE(parse_ports(p));
-	STAGE(vip_source(p, v6));
-	STAGE(vip_service(p));
+	PKT_STAGE(v6 ? parse_address6(p) : parse_address4(p));
+	PKT_STAGE(vip_match(p));
+	PKT_STAGE(v6 ? parse_header6(p) : parse_header4(p));
+	PKT_STAGE(parse_ports(p));
+	PKT_STAGE(vip_source(p, v6));
+	PKT_STAGE(vip_service(p));
 	reason = xlb_serve(p, v6);
-	if (reason != XLB_REASON_FORWARD)
+	if (reason != XLB_REASON_FORWARD && reason != PKT_SLOW)
 		stats_drop(p);
 	return reason;
 }
@@ -69,11 +62,13 @@ xlb_balance(struct pkt *p, int v6)
 static __always_inline enum xlb_reason
 xlb_packet(struct pkt *p)
 {
-	STAGE(parse_link(p));
+	PKT_STAGE(parse_link(p));
 	if (p->ethertype == be16(ETH_P_IP))
 		return xlb_balance(p, 0);
 	if (p->ethertype == be16(ETH_P_IPV6))
 		return xlb_balance(p, 1);
+	if (parse_is_tag(p->ethertype))
+		PKT_END(PKT_SLOW);
 	return XLB_REASON_NOT_VIP;
 }
 
@@ -87,6 +82,8 @@ xlb(struct sys_ctx *ctx)
 	enum xlb_reason reason;
 
 	reason = xlb_packet(&p);
+	if (reason == PKT_SLOW)
+		return xlb_slow(ctx);
 	stats_reason(reason);
 	if (reason_verdict(reason) == VERDICT_SENT) {
 		stats_sent(&p);

@@ -126,6 +126,44 @@ bpf_xdp_get_buff_len(struct sys_ctx *ctx)
 	return (__u64)(ctx->data_end - ctx->data);
 }
 
+long
+bpf_xdp_load_bytes(struct sys_ctx *ctx, __u32 offset, void *buf, __u32 len)
+{
+	size_t have = (size_t)(ctx->data_end - ctx->data);
+
+	if (offset > have || len > have - offset)
+		return -EINVAL;
+	memcpy(buf, ctx->data + offset, len);
+	return 0;
+}
+
+/* As the kernel's, with its limits before 6.13. */
+__s64
+bpf_csum_diff(__be32 *from, __u32 from_size, __be32 *to, __u32 to_size,
+    __u32 seed)
+{
+	__u64 sum = seed;
+	__u32 i;
+
+	if (from_size % 4 != 0 || to_size % 4 != 0 || from_size + to_size > 512)
+		return -EINVAL;
+	for (i = 0; i < from_size / 4; i++)
+		sum += (__u32)~from[i];
+	for (i = 0; i < to_size / 4; i++)
+		sum += to[i];
+	while (sum >> 32 != 0)
+		sum = (sum & 0xffffffff) + (sum >> 32);
+	return (__s64)sum;
+}
+
+static uint64_t now;
+
+__u64
+bpf_ktime_get_coarse_ns(void)
+{
+	return now += 1000;
+}
+
 int
 engine_open(uint32_t slots, bool multi, uint32_t *insns, char *why, size_t len)
 {

@@ -10,7 +10,9 @@ import sys
 try:
     from scapy.all import (ARP, Dot1AD, Dot1Q, Ether, ICMP, IP, IPv6, Raw, TCP
                            as Tcp, UDP as Udp, IPv6ExtHdrFragment,
-                           IPv6ExtHdrDestOpt, ICMPv6EchoRequest, IPOption)
+                           IPv6ExtHdrDestOpt, IPv6ExtHdrHopByHop,
+                           IPv6ExtHdrRouting, AH, PadN, ICMPv6EchoRequest,
+                           IPOption)
 except ImportError:
     print("1..0 # SKIP scapy is missing (Debian: python3-scapy)")
     sys.exit(0)
@@ -87,24 +89,23 @@ def framed(inner, link=None, f=None):
 
 
 def flow_hash(inner):
-    """Of an inner packet without options."""
-    f = inner[0] >> 4
-    if f == 4:
-        addresses, proto, ports = inner[12:20], inner[9:10], inner[20:24]
-    else:
-        addresses, proto, ports = inner[8:40], inner[6:7], inner[40:44]
-    return siphash(Program.KEY, addresses + ports + proto)
+    """As scapy takes it apart."""
+    l3 = (IP if inner[0] >> 4 == 4 else IPv6)(inner)
+    l4 = l3[Tcp] if Tcp in l3 else l3[Udp]
+    return siphash(Program.KEY, short(l3.src) + short(l3.dst) + struct.pack(
+        ">HHB", l4.sport, l4.dport, TCP if Tcp in l3 else UDP))
 
 
-def wrapped(inner, backend, src=None, link=None):
-    """What has to come out for a backend's number, byte for byte."""
+def wrapped(inner, backend, src=None, link=None, of=None):
+    """What has to come out for a backend's number, byte for byte; its flow is
+    that of the packet `of`."""
     f = inner[0] >> 4
     dst = BACKEND[backend]
     tos = inner[1] if f == 4 else (inner[0] << 8 | inner[1]) >> 4 & 0xff
     nh = 4 if f == 4 else 41
     if ":" in dst:
         outer = IPv6(src=src or NODE[6], dst=dst, tc=tos, hlim=64, nh=nh,
-                     fl=flow_hash(inner) & 0xfffff)
+                     fl=flow_hash(of or inner) & 0xfffff)
     else:
         outer = IP(src=src or NODE[4], dst=dst, tos=tos, ttl=64, proto=nh,
                    id=0, flags="DF")
@@ -341,8 +342,24 @@ def vlans(p):
         out(Dot1AD(vlan=100), Dot1AD(vlan=100), 100)
         out(Dot1AD(vlan=7), Dot1Q(vlan=100), 100)
     p.hop(1, FAR.format(1), OURS, NODE[4])
-    two = Ether(src=ROUTER, dst=OURS) / Dot1AD(vlan=1) / Dot1Q(vlan=2)
-    p.expect(framed(packet(4), two), "not_vip")
+    for f in (4, 6):
+        inner = packet(f)
+        for outer in (Dot1AD, Dot1Q):
+            two = Ether(src=ROUTER, dst=OURS) / outer(vlan=1) / Dot1Q(vlan=2)
+            for vlan in (0, 1, 2, 3):       # no next hop is on two
+                p.hop(1, FAR.format(1), OURS, NODE[4], vlan=vlan)
+                link = Ether(src=OURS, dst=FAR.format(1))
+                same(p.forward(framed(inner, two), TLS + 10 * (f == 6), 1,
+                               len(inner)),
+                     wrapped(inner, 1, link=link / Dot1Q(vlan=vlan) if vlan
+                             else link))
+        p.hop(1, FAR.format(1), OURS, NODE[4])
+        for n in range(14, 22 + (20 if f == 4 else 40)):
+            p.expect(framed(inner, two)[:n], "not_vip")
+        p.expect(framed(packet(f, dst=ELSE[f]), two), "not_vip")
+        p.expect(framed(inner, two / Dot1Q(vlan=3)), "not_vip")
+    p.expect(framed(packet(4), two, 4)[:18] + b"\x88\xcc" + bytes(60),
+             "not_vip")
     one = Ether(src=ROUTER, dst=OURS) / Dot1Q(vlan=2)
     p.expect(framed(packet(4, dst=ELSE[4]), one), "not_vip")
     for n in range(14, 18 + 20):
@@ -391,8 +408,12 @@ def other_protocols(p):
                      reason)
     p.expect(bytes(link / IPv6(src=CLIENT[6], dst=VIP[6]) /
                    ICMPv6EchoRequest()), "no_service")
-    p.expect(bytes(link / IPv6(src=CLIENT[6], dst=VIP[6]) /
-                   IPv6ExtHdrDestOpt() / Tcp(dport=443)), "no_service")
+    for nh in (0x3a, 47, 59, 132, 135, 253):
+        for headers in (None, IPv6ExtHdrDestOpt(nh=nh)):
+            l3 = IPv6(src=CLIENT[6], dst=VIP[6], nh=nh)
+            if headers:
+                l3 = IPv6(src=CLIENT[6], dst=VIP[6]) / headers
+            p.expect(bytes(link / l3 / Raw(b"x" * 40)), "no_service")
 
 
 def ports_without_service(p):
@@ -433,6 +454,82 @@ def ipv4_options(p):
         bad = bytearray(packet(6))
         bad[0] = first
         p.expect(framed(bytes(bad), f=6), "malformed")
+
+
+NEXT = {IPv6ExtHdrHopByHop: 0, IPv6ExtHdrRouting: 43, IPv6ExtHdrFragment: 44,
+        AH: 51, IPv6ExtHdrDestOpt: 60}
+
+
+def extended(headers, proto=TCP, **k):
+    """An IPv6 packet with extension headers; scapy chains all but AH."""
+    l3 = IPv6(packet(6, proto, **k))
+    l4 = l3.payload
+    l3 = IPv6(src=l3.src, dst=l3.dst, tc=l3.tc, hlim=l3.hlim, fl=l3.fl)
+    for h, after in zip(headers, list(headers[1:]) + [None]):
+        if isinstance(h, AH):
+            h.nh = NEXT.get(type(after), proto)
+        l3 = l3 / h.copy()
+    return bytes(l3 / l4)
+
+
+def options6(kind, length):
+    return kind(options=[PadN(optdata=bytes(length))])
+
+
+def ipv6_extension_headers(p):
+    p.slots_all(1, 1)
+    hop, dst = options6(IPv6ExtHdrHopByHop, 4), options6(IPv6ExtHdrDestOpt, 4)
+    route = IPv6ExtHdrRouting(addresses=["2001:db8::77"], segleft=0)
+    once = IPv6ExtHdrFragment(id=7)     # RFC 6946: alone, no fragment
+    ah = AH(icv=bytes(12), spi=1, payloadlen=4)
+    good = [[hop], [dst], [route], [once], [ah], [hop, dst, route, once, ah,
+            dst], [dst] * 8, [hop] + [dst] * 7, [route, route],
+            [options6(IPv6ExtHdrDestOpt, 250)],
+            [options6(IPv6ExtHdrHopByHop, 250)] +
+            [options6(IPv6ExtHdrDestOpt, 100)] * 7]
+    for proto, service in ((TCP, TLS), (UDP, QUIC)):
+        for headers in good:
+            inner = extended(headers, proto, tos=0x88)
+            plain = packet(6, proto)
+            for backend in (1, 3):
+                p.slots_all(1, backend)
+                same(p.forward(framed(inner), service + 10, backend,
+                               len(inner)), wrapped(inner, backend, of=plain))
+                same(p.forward(framed(inner, Ether(src=ROUTER, dst=OURS) /
+                                      Dot1Q(vlan=3)) + bytes(5),
+                               service + 10, backend, len(inner)),
+                     wrapped(inner, backend, of=plain) + bytes(5))
+    rng = random.Random(4)
+    for _ in range(40):             # the slot of the 5-tuple, as without them
+        ports = {"sport": rng.randrange(65536), "dport": 80}
+        inner, plain = extended(rng.choice(good), **ports), packet(6, **ports)
+        backend = 1 + ((flow_hash(plain) >> 32) * p.ring_size >> 32) % 4
+        same(p.forward(framed(inner), WEB + 10, backend, len(inner)),
+             wrapped(inner, backend, of=plain))
+    p.slots_all(1, 1)
+    for headers in ([dst] * 9, [hop] + [dst] * 8, [dst, hop], [hop, hop],
+                    [once, dst, once], [route] * 9, [ah] * 9):
+        p.expect(framed(extended(headers)), "malformed")
+    for headers in ([hop], [dst, route], [ah], [once]):
+        inner = extended(headers, UDP, payload=b"")
+        for n in range(40, len(inner)):
+            cut = bytearray(inner[:n])
+            p.expect(framed(bytes(cut)), "malformed")
+            struct.pack_into(">H", cut, 4, n - 40)
+            p.expect(framed(bytes(cut)), "malformed")
+            p.expect(framed(bytes(cut)) + bytes(60), "malformed")
+    for at in (41, 49):             # a length that leads far away
+        bad = bytearray(extended([hop, dst]))
+        bad[at] = 255
+        p.expect(framed(bytes(bad)), "malformed")
+    p.expect(framed(extended([hop, dst], dst=ELSE[6])), "not_vip")
+    p.expect(framed(extended([dst] * 9, dst=ELSE[6])), "not_vip")
+    p.expect(framed(extended([dst], src="ff02::1")), "martian")
+    p.expect(framed(extended([dst], dst="2001:db8:5::30", dport=9)),
+             "no_service")
+    p.slots_all(1, 0)
+    p.expect(framed(extended([dst])), "no_backend", TLS + 10)
+    p.slots_all(1, 1)
 
 
 def martians(p):
@@ -519,7 +616,8 @@ CASES = [every_form, exact_port_beats_any, the_hash_selects_the_slot,
          trailing_bytes_are_no_payload, cut_anywhere, lengths_that_lie,
          tcp_flags, the_mtu_is_kept, out_by_another_interface, vlans,
          what_is_for_others_passes, other_protocols, ports_without_service,
-         fragments_wait_for_their_memory, ipv4_options, martians, no_backend,
+         fragments_wait_for_their_memory, ipv4_options, ipv6_extension_headers,
+         martians, no_backend,
          no_neighbor, other_ways_to_forward, probing]
 
 

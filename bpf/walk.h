@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Over the IPv6 extension headers: a bounded walk, of a packet and of what an
+ * ICMPv6 error quotes. A function of its own, which the verifier looks at once,
+ * so all that goes in and out is numbers.
+ */
+#ifndef XLB_WALK_H
+#define XLB_WALK_H
+
+#include <linux/in.h>
+#include <linux/in6.h>
+
+#include "parse.h"
+
+#define WALK_MAX 8		/* headers */
+#define WALK_LEN 8U		/* the shortest one */
+#define WALK_OFFSET 0x7fff	/* bounds an offset for the verifier */
+#define WALK_FRAGMENT_OFFSET 0xfff8	/* IPv6 */
+#define WALK_FRAGMENT_MORE 1
+
+/* What the walk met. */
+enum {
+	WALK_BAD = 1,		/* malformed */
+	WALK_FIRST = 2,		/* first fragment of several */
+	WALK_LATER = 4,		/* a later one: no transport header in it */
+	WALK_DF = 8		/* IPv4: not to be cut */
+};
+
+/* Where it ended: bits 0-15 offset, 16-23 protocol, 24-31 WALK_*, 32-63 the
+ * fragment's id as on the wire. */
+#define WALK(offset, proto, flags, id) ((__u64)(offset) | \
+    (__u64)(proto) << 16 | (__u64)(flags) << 24 | (__u64)(id) << 32)
+#define WALK_AT(w)	((__u32)(w) & WALK_OFFSET)
+#define WALK_PROTO(w)	((__u8)((w) >> 16))
+#define WALK_FLAGS(w)	((__u32)((w) >> 24 & 0xff))
+#define WALK_ID(w)	((__be32)((w) >> 32))
+
+static __always_inline int
+walk_is_extension(__u32 proto)
+{
+	return proto == IPPROTO_HOPOPTS || proto == IPPROTO_ROUTING ||
+	    proto == IPPROTO_FRAGMENT || proto == IPPROTO_DSTOPTS ||
+	    proto == IPPROTO_AH;
+}
+
+/* Bytes of this header; the fragment header is dealt with elsewhere. */
+static __always_inline __u32
+walk_len(const __u8 *header, __u32 proto)
+{
+	__u32 n = header[1];
+
+	if (proto == IPPROTO_AH)
+		return (n + 2) * 4;	/* RFC 4302 */
+	return (n + 1) * 8;
+}
+
+__u64 xlb_walk(struct sys_ctx *ctx, __u32 at, __u32 proto);
+
+/*
+ * From the header of type `proto` at `at`, counted from the frame's start, to
+ * the first that is no extension header. RFC 8200: hop-by-hop options only come
+ * first, a fragment header only once.
+ */
+__noinline __u64
+xlb_walk(struct sys_ctx *ctx, __u32 at, __u32 proto)
+{
+	const __u8 *end = sys_end(ctx), *header;
+	__u32 i, word, flags = 0, fragment = 0;
+	__be32 id = 0;
+
+	for (i = 0; i < WALK_MAX && walk_is_extension(proto); i++) {
+		at &= WALK_OFFSET;
+		header = sys_data(ctx) + at;
+		if (header + WALK_LEN > end)
+			return WALK(0, 0, WALK_BAD, 0);
+		if (proto == IPPROTO_HOPOPTS && i > 0)
+			return WALK(0, 0, WALK_BAD, 0);
+		if (proto != IPPROTO_FRAGMENT) {
+			at += walk_len(header, proto);
+			proto = header[0];
+			continue;
+		}
+		if (fragment)
+			return WALK(0, 0, WALK_BAD, 0);
+		fragment = 1;
+		word = be16(get16(header + 2));
+		id = get32(header + 4);
+		at += WALK_LEN;
+		proto = header[0];
+		if (word & WALK_FRAGMENT_OFFSET)
+			return WALK(at, proto, WALK_LATER, id);
+		if (word & WALK_FRAGMENT_MORE)
+			flags = WALK_FIRST;
+	}
+	if (walk_is_extension(proto))
+		return WALK(0, 0, WALK_BAD, 0);
+	return WALK(at, proto, flags, id);
+}
+
+#endif
