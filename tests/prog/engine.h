@@ -17,6 +17,9 @@
 int engine_open(uint32_t ring_size, bool frags, uint32_t *insns, char *why,
     size_t len);
 
+/* The loaded program's descriptor; -1: not in the kernel. */
+int engine_program(void);
+
 /* Memory of an array that userland maps; NULL if there is none. */
 void *engine_map(const char *name, size_t *len);
 /* A new ring, made part of ring_table; its memory. */

@@ -67,6 +67,12 @@ engine_open(uint32_t ring_size, bool frags, uint32_t *insns, char *why,
 	return 0;
 }
 
+int
+engine_program(void)
+{
+	return bpf_program__fd(skel->progs.xlb);
+}
+
 static void *
 map_memory(int fd, size_t size)
 {

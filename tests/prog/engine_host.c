@@ -184,6 +184,12 @@ engine_open(uint32_t slots, bool multi, uint32_t *insns, char *why, size_t len)
 	return 0;
 }
 
+int
+engine_program(void)
+{
+	return -1;
+}
+
 void *
 engine_map(const char *name, size_t *len)
 {

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * ns per packet of the packet program beside its floor. A case is a row: one
+ * kind of frame and what the programs make of it.
+ */
+#ifndef XLB_BENCH_H
+#define XLB_BENCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "frame.h"
+
+struct bench_case {
+	const char *name;
+	const char *absent;	/* why it cannot run yet; NULL: it can */
+	void (*build)(struct bench_frame *f);
+	int action;		/* what xlb says to such a frame */
+	const char *what;
+};
+extern const struct bench_case bench_case[];
+extern const size_t bench_cases;
+
+/* Addresses on which cases.c and tables.c agree. */
+#define BENCH_VIP4 "203.0.113.10"
+#define BENCH_VIP6 "2001:db8:5::10"
+#define BENCH_ELSE4 "203.0.113.210"	/* nobody's */
+#define BENCH_PORT 443
+
+/* xlb with services, backends and rings: its descriptor, or -1 after saying
+ * why. `insns` as loaded. */
+int tables_open(bool frags, uint32_t *insns);
+
+/* Somebody else's object, its maps pinned for the hook that fills them. */
+struct object {
+	struct bpf_object *obj;
+	char dir[64];		/* on bpffs; empty: none */
+	int fd;			/* of the program */
+};
+/* 0, or -1 after saying why; object_close() in either case. */
+int object_open(struct object *o, const char *file, const char *program,
+    bool frags);
+int object_hook(const struct object *o, const char *hook, const char *name,
+    uint32_t flows);
+void object_close(struct object *o);
+
+#endif

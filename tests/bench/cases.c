@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The bench's cases and their frames. */
+#include "bench.h"
+
+#include <arpa/inet.h>
+#include <assert.h>
+#include <linux/bpf.h>
+#include <net/ethernet.h>
+#include <netinet/ip.h>
+#include <netinet/ip6.h>
+#include <netinet/tcp.h>
+#include <string.h>
+
+static size_t
+link_put(uint8_t *at, uint16_t type)
+{
+	static const struct ether_header eth = {
+		.ether_dhost = { 2, 0, 0, 0, 0, 1 },
+		.ether_shost = { 2, 0, 0, 0, 0, 2 } };
+
+	memcpy(at, &eth, sizeof(eth));
+	type = htons(type);
+	memcpy(at + 12, &type, sizeof(type));
+	return sizeof(eth);
+}
+
+static size_t
+ip4_put(struct bench_frame *f, uint8_t *frame, size_t at, const char *dst,
+    uint8_t proto)
+{
+	struct iphdr ip = { .version = 4, .ihl = 5, .ttl = 57,
+	    .protocol = proto, .frag_off = htons(IP_DF),
+	    .tot_len = htons((uint16_t)(BENCH_FRAME - at)) };
+
+	if (inet_pton(AF_INET, dst, &ip.daddr) != 1)
+		assert(!"an address");
+	memcpy(frame + at, &ip, sizeof(ip));
+	f->address = (uint32_t)(at + offsetof(struct iphdr, saddr));
+	return at + sizeof(ip);
+}
+
+static size_t
+ip6_put(struct bench_frame *f, uint8_t *frame, size_t at, const char *dst,
+    uint8_t proto)
+{
+	struct ip6_hdr ip = { .ip6_flow = htonl(6U << 28), .ip6_nxt = proto,
+	    .ip6_hlim = 57,
+	    .ip6_plen = htons((uint16_t)(BENCH_FRAME - at - sizeof(ip))) };
+
+	if (inet_pton(AF_INET6, "2001:db8:9::", &ip.ip6_src) != 1 ||
+	    inet_pton(AF_INET6, dst, &ip.ip6_dst) != 1)
+		assert(!"an address");
+	memcpy(frame + at, &ip, sizeof(ip));
+	f->address =
+	    (uint32_t)(at + offsetof(struct ip6_hdr, ip6_src) + 12);
+	return at + sizeof(ip);
+}
+
+static void
+tcp_put(struct bench_frame *f, uint8_t *frame, size_t at, uint8_t flags)
+{
+	struct tcphdr tcp = { .th_dport = htons(BENCH_PORT), .th_off = 5,
+	    .th_seq = htonl(7), .th_ack = htonl(8), .th_flags = flags,
+	    .th_win = htons(512) };
+
+	memcpy(frame + at, &tcp, sizeof(tcp));
+	f->ports = (uint32_t)at;
+}
+
+static void
+frame_tcp4(struct bench_frame *f, const char *dst, uint8_t flags)
+{
+	uint8_t frame[BENCH_FRAME] = { 0 };
+	size_t at = link_put(frame, ETHERTYPE_IP);
+
+	at = ip4_put(f, frame, at, dst, IPPROTO_TCP);
+	tcp_put(f, frame, at, flags);
+	memcpy(f->word, frame, sizeof(frame));
+}
+
+static void
+frame_ack(struct bench_frame *f)
+{
+	frame_tcp4(f, BENCH_VIP4, TH_ACK);
+}
+
+static void
+frame_pass(struct bench_frame *f)
+{
+	frame_tcp4(f, BENCH_ELSE4, TH_ACK);
+}
+
+static void
+frame_ack6(struct bench_frame *f)
+{
+	uint8_t frame[BENCH_FRAME] = { 0 };
+	size_t at = link_put(frame, ETHERTYPE_IPV6);
+
+	at = ip6_put(f, frame, at, BENCH_VIP6, IPPROTO_TCP);
+	tcp_put(f, frame, at, TH_ACK);
+	memcpy(f->word, frame, sizeof(frame));
+}
+
+const struct bench_case bench_case[] = {
+	{ "ack", NULL, frame_ack, XDP_TX,
+	    "established TCP over IPv4, IPIP, stable ring" },
+	{ "ack6", NULL, frame_ack6, XDP_TX,
+	    "the same over IPv6, IPv6 backends" },
+	{ "mix", "flow table", NULL, 0,
+	    "SYN, 4 ACK, PSH, FIN, ACK per flow" },
+	{ "gue", "GUE", NULL, 0, "ack in GUE" },
+	{ "syn", "flow table", NULL, 0,
+	    "distinct SYNs above the insert budget" },
+	{ "lookup", "flow table", NULL, 0, "ack, every slot LOOKUP" },
+	{ "pass", NULL, frame_pass, XDP_PASS, "not for a VIP" },
+	{ "icmp", "ICMP errors", NULL, 0, "errors that quote a flow" },
+	{ "frag", "fragments", NULL, 0, "fragments, first and later" },
+};
+const size_t bench_cases = sizeof(bench_case) / sizeof(bench_case[0]);

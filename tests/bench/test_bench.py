@@ -1,0 +1,123 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The bench itself: a short run gives figures that can be true."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+BUILD = os.environ.get("top_builddir", ".") + "/tests/bench/"
+sys.path.insert(0, os.environ.get("top_srcdir", ".") + "/tests/prog")
+from rig import Skip, Tap  # noqa: E402 (rig.py lies in tests/prog)
+
+SHORT = ("--repeat", "40000")
+
+
+def bench(*arguments, code=0):
+    run = subprocess.run([BUILD + "bench", *arguments], capture_output=True,
+                         text=True, timeout=120)
+    assert run.returncode == code, \
+        f"exit {run.returncode}: {run.stdout}{run.stderr}"
+    return run.stdout + run.stderr
+
+
+def needs_root():
+    if os.geteuid() != 0:
+        raise Skip("needs root to load BPF")
+
+
+def rows(*arguments):
+    """The file's rows, by (case, flows, program)."""
+    needs_root()
+    with tempfile.TemporaryDirectory() as directory:
+        path = directory + "/out.json"
+        text = bench("--json", path, *arguments)
+        with open(path, encoding="ascii") as f:
+            found = json.load(f)
+    by = {}
+    for r in found:
+        assert list(r) == ["case", "flows", "program", "ns", "net_ns"], r
+        key = r["case"], r["flows"], r["program"]
+        assert key not in by, key
+        by[key] = r
+    return text, by
+
+
+def each_case_and_program():
+    _, by = rows("--case", "ack,ack6,pass", "--flows", "1,1000", *SHORT)
+    assert set(by) == {(c, n, p) for c in ("ack", "ack6", "pass")
+                       for n in (1, 1000)
+                       for p in ("driver", "floor", "xlb")}, by
+    for (case, flows, program), r in by.items():
+        base = by[case, flows, "driver"]["ns"]
+        assert 1 < r["ns"] < 10000, r
+        assert abs(r["ns"] - base - r["net_ns"]) < 0.11, r
+        if program == "driver":
+            assert r["net_ns"] == 0, r
+        elif case != "pass":
+            assert r["net_ns"] > 1, r
+    for n in (1, 1000):
+        assert by["ack", n, "xlb"]["ns"] > by["ack", n, "floor"]["ns"]
+
+
+def frames_of_several_buffers():
+    text, by = rows("--case", "ack", "--flows", "7", "--frags", *SHORT)
+    assert "xdp.frags" in text, text
+    assert set(by) == {("ack", 7, p) for p in ("driver", "floor", "xlb")}
+
+
+def what_cannot_run_is_named():
+    text, by = rows("--case", "mix,pass", "--flows", "1", *SHORT)
+    assert "mix     absent: " in text, text
+    assert {c for c, _, _ in by} == {"pass"}, by
+
+
+def another_object():
+    needs_root()
+    with tempfile.TemporaryDirectory() as directory:
+        hook, said = directory + "/hook", directory + "/said"
+        with open(hook, "w", encoding="ascii") as f:
+            f.write("#!/bin/sh\n[ -e \"$1/next\" ] && "
+                    f"echo \"$2 $3\" >>{said}\n")
+        os.chmod(hook, 0o755)
+        _, by = rows("--case", "ack", "--flows", "1,20", *SHORT, "--object",
+                     BUILD + "driver.bpf.o:bare", "--hook", hook)
+        with open(said, encoding="ascii") as f:
+            assert f.read() == "ack 1\nack 20\n"
+        with open(hook, "w", encoding="ascii") as f:
+            f.write("#!/bin/sh\nexit 3\n")
+        out = bench("--case", "ack", "--flows", "1", *SHORT, "--object",
+                    BUILD + "driver.bpf.o:bare", "--hook", hook, code=1)
+        assert "failed" in out, out
+    # the same program twice: the same within what a short run can tell
+    for n in (1, 20):
+        a, b = by["ack", n, "floor"]["ns"], by["ack", n, "bare"]["ns"]
+        assert a < 2 * b and b < 2 * a, (a, b)
+    left = [d for d in os.listdir("/sys/fs/bpf") if d.startswith("xlb-bench-")
+            and not os.path.exists("/proc/" + d.split("-")[-1])]
+    assert not left, left
+
+
+def mistakes():
+    for arguments, word in (
+            (("--case", "nosuch"), "no case 'nosuch'"),
+            (("--flows", "0"), "'0' is not in 1..16777216"),
+            (("--flows", "16777217"), "'16777217' is not in"),
+            (("--flows", "1x"), "'1x' is not in"),
+            (("--object", "file"), "usage:"),
+            (("--hook", "x"), "usage:"), (("x",), "usage:")):
+        out = bench(*arguments, code=2)
+        assert word in out, out
+
+
+def main():
+    tap = Tap()
+    for case in (each_case_and_program, frames_of_several_buffers,
+                 what_cannot_run_is_named, another_object, mistakes):
+        tap.case(case.__name__, case)
+    return tap.end()
+
+
+sys.exit(main())
