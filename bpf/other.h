@@ -18,10 +18,6 @@ enum {
 	OTHER_ERROR = 2		/* an ICMP error */
 };
 
-/* Bits 0-23 length, 24-31 link header, 32-47 the transport header's place
- * behind the IP header, 48-55 WALK_*. */
-#define OTHER_PACKET(len, link_len, l4, walk) ((__u64)(len) | \
-    (__u64)(link_len) << 24 | (__u64)(l4) << 32 | (__u64)(walk) << 48)
 /* Bits 0-15 backend, 16-23 transport protocol, 24-31 OTHER_*. */
 #define OTHER_TO(backend, proto, flags) ((__u64)(backend) | \
     (__u64)(proto) << 16 | (__u64)(flags) << 24)
@@ -39,8 +35,8 @@ other_again(struct other *o, __u64 packet)
 	struct pkt *p = &o->p;
 	__u32 zero = 0, number = p->backend, word;
 
-	p->len = packet & 0xffffff;
-	p->link_len = packet >> 24 & 0x1f;
+	p->len = OTHER_LEN(packet);
+	p->link_len = OTHER_LINK_LEN(packet);
 	p->ip = sys_data(p->ctx) + p->link_len;
 	if (p->ip + PARSE_IP4_LEN > sys_end(p->ctx))
 		PKT_END(XLB_REASON_ENCAP_FAILED);
@@ -67,6 +63,7 @@ other_send(struct other *o, __u64 packet)
 int xlb_other(struct sys_ctx *ctx, __u64 flow, __u64 service, __u64 packet,
     __u64 to);
 
+/* The action. */
 __noinline int
 xlb_other(struct sys_ctx *ctx, __u64 flow, __u64 service, __u64 packet,
     __u64 to)

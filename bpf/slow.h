@@ -1,36 +1,53 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Packets that are not ordinary, from the first byte on: tags of two kinds,
- * IPv4 options, IPv6 extension headers. A function of its own: none of it is on
- * the way of the others, and the verifier looks at it once.
+ * IPv4 options, IPv6 extension headers, fragments, ICMP. A function of its own:
+ * none of it is on the way of the others, and the verifier looks at it once.
  */
 #ifndef XLB_SLOW_H
 #define XLB_SLOW_H
 
+#include "fragment.h"
+#include "icmp.h"
 #include "other.h"
 
-struct slow {
-	struct pkt p;
-	int v6;
-	__u32 l4;		/* where the transport header is, from `ip` on */
-	__u32 walk;		/* WALK_* */
-	__be32 id;		/* of a fragment, wire */
-};
+#define SLOW_LINK(len, ethertype) ((__u32)(len) << 16 | (ethertype))
 
-/* Ethernet and at most two tags. */
-static __always_inline enum xlb_reason
-slow_link(struct pkt *p)
+__u32 xlb_link(struct sys_ctx *ctx);
+
+/* Ethernet and at most two tags: their length, and the ethertype as on the
+ * wire; 0: neither IP nor IPv6. A function, so that the verifier goes through
+ * the rest once and not for each length. */
+__noinline __u32
+xlb_link(struct sys_ctx *ctx)
 {
-	const __u8 *tag;
+	const __u8 *end = sys_end(ctx), *at = sys_data(ctx);
+	__u32 i, len = ETH_HLEN;
+	__be16 type;
 
-	PKT_STAGE(parse_link(p));
-	if (!parse_is_tag(p->ethertype))
-		return PKT_NEXT;
-	tag = pkt_pull(p, PARSE_TAG_LEN);
-	if (tag == NULL)
+	for (i = 0; i < 3; i++, len += PARSE_TAG_LEN) {
+		if (at + len > end)
+			return 0;
+		type = get16(at + len - 2);
+		if (type == be16(ETH_P_IP) || type == be16(ETH_P_IPV6))
+			return SLOW_LINK(len, type);
+		if (!parse_is_tag(type))
+			return 0;
+	}
+	return 0;
+}
+
+static __always_inline enum xlb_reason
+slow_link(struct slow *s)
+{
+	struct pkt *p = &s->p;
+	__u32 link = xlb_link(p->ctx);
+
+	if (link == 0)
 		PKT_END(XLB_REASON_NOT_VIP);
-	p->link_len += PARSE_TAG_LEN;
-	p->ethertype = get16(tag + 2);
+	p->link_len = link >> 16 & 0x1f;
+	s->v6 = (link & 0xffff) == be16(ETH_P_IPV6);
+	p->pos = sys_data(p->ctx) + p->link_len;
 	return PKT_NEXT;
 }
 
@@ -78,20 +95,10 @@ slow_header6(struct slow *s)
 }
 
 static __always_inline enum xlb_reason
-slow_unserved(const struct pkt *p)
-{
-	if (p->vip_flags & XLB_VIP_LOCAL)
-		PKT_END(XLB_REASON_VIP_LOCAL);
-	PKT_END(XLB_REASON_NO_SERVICE);
-}
-
-static __always_inline enum xlb_reason
 slow_ports(struct slow *s)
 {
 	struct pkt *p = &s->p;
 
-	if (s->walk & (WALK_FIRST | WALK_LATER))
-		PKT_END(XLB_REASON_FRAGMENT_UNKNOWN);
 	if (p->proto == IPPROTO_TCP)
 		return parse_tcp(p);
 	if (p->proto == IPPROTO_UDP)
@@ -105,10 +112,7 @@ slow_parse(struct slow *s)
 {
 	struct pkt *p = &s->p;
 
-	PKT_STAGE(slow_link(p));
-	s->v6 = p->ethertype == be16(ETH_P_IPV6);
-	if (!s->v6 && p->ethertype != be16(ETH_P_IP))
-		PKT_END(XLB_REASON_NOT_VIP);
+	PKT_STAGE(slow_link(s));
 	PKT_STAGE(s->v6 ? parse_address6(p) : parse_address4(p));
 	PKT_STAGE(vip_match(p));
 	PKT_STAGE(s->v6 ? slow_header6(s) : slow_header4(s));
@@ -116,52 +120,88 @@ slow_parse(struct slow *s)
 	return PKT_NEXT;
 }
 
+/* The backend; or the end, with p->service set if it counts for one. */
 static __always_inline enum xlb_reason
 slow_packet(struct slow *s)
 {
 	struct pkt *p = &s->p;
+	int icmp;
 
 	PKT_STAGE(slow_parse(s));
-	PKT_STAGE(slow_ports(s));
+	icmp = icmp_is(s);
+	if (!icmp && !(s->walk & WALK_LATER))
+		PKT_STAGE(slow_ports(s));
 	PKT_STAGE(vip_source(p, s->v6));
-	return vip_service(p);
+	if (s->walk & WALK_LATER)
+		return fragment_follow(s);
+	if (icmp)
+		PKT_STAGE(icmp_packet(s));
+	PKT_STAGE(vip_service(p));
+	PKT_STAGE(select_hash(p, s->v6));
+	PKT_STAGE(select_backend(p));
+	if (s->walk & WALK_FIRST)
+		fragment_remember(s);
+	return PKT_NEXT;
 }
 
-static __always_inline enum xlb_reason
-slow_select(struct slow *s)
-{
-	PKT_STAGE(select_hash(&s->p, s->v6));
-	return select_backend(&s->p);
-}
+/*
+ * Sending and answering are other functions'. Called from in here their stacks
+ * would have to fit beside this one; so the caller does it, and the arguments
+ * wait in a map.
+ */
+enum { SLOW_SEND = -1, SLOW_ECHO = -2 };
 
 static __always_inline int
-slow_send(struct slow *s)
+slow_later(const struct slow *s, int what)
 {
-	struct pkt *p = &s->p;
+	const struct pkt *p = &s->p;
+	struct xlb_rare *r = rare_get();
 
-	return xlb_other(p->ctx, p->flow, p->service,
-	    OTHER_PACKET(p->len, p->link_len, s->l4, s->walk),
-	    OTHER_TO(p->backend, p->proto, s->v6 ? OTHER_V6 : 0));
+	if (r == NULL)
+		return XDP_DROP;
+	r->flow = p->flow;
+	r->service = p->service;
+	r->packet = slow_described(s);
+	r->to = OTHER_TO(p->backend, p->proto,
+	    s->flags | (s->v6 ? OTHER_V6 : 0));
+	return what;
 }
 
 int xlb_slow(struct sys_ctx *ctx);
 
+/* The action, or SLOW_*. */
 __noinline int
 xlb_slow(struct sys_ctx *ctx)
 {
 	struct slow s = { .p = { .ctx = ctx, .pos = sys_data(ctx),
 	    .end = sys_end(ctx) } };
-	enum xlb_reason reason;
+	enum xlb_reason reason = slow_packet(&s);
 
-	reason = slow_packet(&s);
-	if (reason == PKT_NEXT) {
-		reason = slow_select(&s);
-		if (reason == PKT_NEXT)
-			return slow_send(&s);
+	if (reason == PKT_NEXT)
+		return slow_later(&s, SLOW_SEND);
+	if (reason == PKT_ECHO)
+		return slow_later(&s, SLOW_ECHO);
+	if (reason == XLB_REASON_NO_BACKEND)
 		stats_drop(&s.p);
-	}
 	stats_reason(reason);
 	return reason_verdict(reason) == VERDICT_PASS ? XDP_PASS : XDP_DROP;
+}
+
+static __always_inline int
+slow(struct sys_ctx *ctx)
+{
+	const struct xlb_rare *r;
+	int action = xlb_slow(ctx);
+
+	if (action != SLOW_SEND && action != SLOW_ECHO)
+		return action;
+	r = rare_get();
+	if (r == NULL)
+		return XDP_DROP;
+	if (action == SLOW_ECHO)
+		return xlb_echo(ctx, r->packet,
+		    r->to >> 24 & OTHER_V6);
+	return xlb_other(ctx, r->flow, r->service, r->packet, r->to);
 }
 
 #endif

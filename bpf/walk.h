@@ -10,11 +10,14 @@
 #include <linux/in.h>
 #include <linux/in6.h>
 
+#include "csum.h"
 #include "parse.h"
 
 #define WALK_MAX 8		/* headers */
 #define WALK_LEN 8U		/* the shortest one */
-#define WALK_OFFSET 0x7fff	/* bounds an offset for the verifier */
+/* Bounds an offset: two of them are a packet's, to the verifier. A first buffer
+ * is never that long. */
+#define WALK_OFFSET 0x3fff
 #define WALK_FRAGMENT_OFFSET 0xfff8	/* IPv6 */
 #define WALK_FRAGMENT_MORE 1
 
@@ -34,6 +37,16 @@ enum {
 #define WALK_PROTO(w)	((__u8)((w) >> 16))
 #define WALK_FLAGS(w)	((__u32)((w) >> 24 & 0xff))
 #define WALK_ID(w)	((__be32)((w) >> 32))
+
+/* A packet that is not ordinary. */
+struct slow {
+	struct pkt p;
+	int v6;
+	__u32 l4;		/* where the transport header is, from `ip` on */
+	__u32 walk;		/* WALK_* */
+	__be32 id;		/* of a fragment, wire */
+	__u32 flags;		/* OTHER_* */
+};
 
 static __always_inline int
 walk_is_extension(__u32 proto)
@@ -65,18 +78,26 @@ __noinline __u64
 xlb_walk(struct sys_ctx *ctx, __u32 at, __u32 proto)
 {
 	const __u8 *end = sys_end(ctx), *header;
+	struct xlb_rare *r = rare_get();
 	__u32 i, word, flags = 0, fragment = 0;
-	__be32 id = 0;
 
+	if (r == NULL)
+		return WALK(0, 0, WALK_BAD, 0);
+	r->id = 0;
+	r->at = at;
 	for (i = 0; i < WALK_MAX && walk_is_extension(proto); i++) {
-		at &= WALK_OFFSET;
+		/* in memory, where the verifier knows nothing of it: what it
+		 * remembers it tries in all combinations */
+		at = READ_ONCE(r->at);
+		if (at > WALK_OFFSET)
+			return WALK(0, 0, WALK_BAD, 0);
 		header = sys_data(ctx) + at;
 		if (header + WALK_LEN > end)
 			return WALK(0, 0, WALK_BAD, 0);
 		if (proto == IPPROTO_HOPOPTS && i > 0)
 			return WALK(0, 0, WALK_BAD, 0);
 		if (proto != IPPROTO_FRAGMENT) {
-			at += walk_len(header, proto);
+			r->at = at + walk_len(header, proto);
 			proto = header[0];
 			continue;
 		}
@@ -84,17 +105,40 @@ xlb_walk(struct sys_ctx *ctx, __u32 at, __u32 proto)
 			return WALK(0, 0, WALK_BAD, 0);
 		fragment = 1;
 		word = be16(get16(header + 2));
-		id = get32(header + 4);
-		at += WALK_LEN;
+		r->id = get32(header + 4);
+		r->at = at + WALK_LEN;
 		proto = header[0];
 		if (word & WALK_FRAGMENT_OFFSET)
-			return WALK(at, proto, WALK_LATER, id);
+			return WALK(r->at, proto, WALK_LATER, r->id);
 		if (word & WALK_FRAGMENT_MORE)
 			flags = WALK_FIRST;
 	}
-	if (walk_is_extension(proto))
+	if (walk_is_extension(proto) || r->at > WALK_OFFSET)
 		return WALK(0, 0, WALK_BAD, 0);
-	return WALK(at, proto, flags, id);
+	return WALK(r->at, proto, flags, r->id);
+}
+
+static __always_inline enum xlb_reason
+slow_unserved(const struct pkt *p)
+{
+	if (p->vip_flags & XLB_VIP_LOCAL)
+		PKT_END(XLB_REASON_VIP_LOCAL);
+	PKT_END(XLB_REASON_NO_SERVICE);
+}
+
+/* Bits 0-23 length, 24-31 link header, 32-47 the transport header's place
+ * behind the IP header, 48-55 WALK_*. */
+#define OTHER_PACKET(len, link_len, l4, walk) ((__u64)(len) | \
+    (__u64)(link_len) << 24 | (__u64)(l4) << 32 | (__u64)(walk) << 48)
+#define OTHER_LEN(w)		((__u32)(w) & 0xffffff)
+#define OTHER_LINK_LEN(w)	((__u32)((w) >> 24 & 0x1f))
+#define OTHER_L4(w)		((__u32)((w) >> 32 & WALK_OFFSET))
+#define OTHER_WALK(w)		((__u32)((w) >> 48 & 0xff))
+
+static __always_inline __u64
+slow_described(const struct slow *s)
+{
+	return OTHER_PACKET(s->p.len, s->p.link_len, s->l4, s->walk);
 }
 
 #endif

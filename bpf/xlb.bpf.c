@@ -83,7 +83,7 @@ xlb(struct sys_ctx *ctx)
 
 	reason = xlb_packet(&p);
 	if (reason == PKT_SLOW)
-		return xlb_slow(ctx);
+		return slow(ctx);
 	stats_reason(reason);
 	if (reason_verdict(reason) == VERDICT_SENT) {
 		stats_sent(&p);

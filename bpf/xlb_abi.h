@@ -16,6 +16,10 @@
  *   reasons   PERCPU_ARRAY[1] of struct xlb_reasons
  *   service_stats PERCPU_ARRAY[XLB_SERVICES] of struct xlb_service_stats
  *   backend_stats PERCPU_ARRAY[XLB_BACKENDS] of struct xlb_backend_stats
+ *   fragments LRU_HASH[XLB_FRAGMENTS], struct xlb_fragment_key -> struct
+ *             xlb_fragment: where first fragments went
+ *   rare      PERCPU_ARRAY[1] of struct xlb_rare: what packets need that are
+ *             not ordinary
  *   health    HASH, struct xlb_health_key -> struct xlb_health: verdicts,
  *             written and read by xlbd alone
  *   grace     ARRAY_OF_MAPS[1]: an update of it returns after a grace period
@@ -37,6 +41,8 @@
 #define XLB_BACKENDS	16384	/* backend numbers 1..16383; 0: none */
 #define XLB_NEXTHOPS	16384	/* next hop numbers 1..16383; 0: unresolved */
 #define XLB_PORTS	256	/* egress interfaces */
+#define XLB_FRAGMENTS	16384	/* datagrams whose later fragments are known */
+#define XLB_FRAGMENT_LIFE 30	/* seconds */
 #define XLB_HEALTH	65536
 #define XLB_SAVED	256
 #define XLB_POOL_NAME	64	/* with the end */
@@ -225,6 +231,36 @@ struct xlb_backend_stats {
 	__u64 packets, bytes;
 };
 
+struct xlb_fragment_key {
+	__be32 src[4], dst[4];	/* wire; IPv4 as ::ffff:a.b.c.d */
+	__be32 id;		/* wire; IPv4: 16 bits of it */
+	__u8 proto;		/* IPv6: that of the fragment header, since its
+				 * next header is the first fragment's alone */
+	__u8 pad[3];
+};
+
+struct xlb_fragment {
+	__u64 service;		/* XLB_SERVICE_WORD() */
+	__u64 flow;		/* hash of the 5-tuple */
+	__u64 at;		/* coarse monotonic clock, ns */
+	__u8 addr[16];		/* of the backend: a number may be used again */
+	__u32 backend;
+	__u32 pad;
+};
+
+#define XLB_SCRATCH	512	/* bytes that a checksum takes at once */
+
+struct xlb_rare {
+	__u64 csum_full;	/* outer checksums that took all the payload */
+	/* scratch: of one packet */
+	__u32 at;
+	__be32 id;
+	__u64 flow, service, packet, to;	/* arguments of xlb_other() */
+	struct xlb_fragment_key key;
+	struct xlb_fragment fragment;
+	__u8 bytes[XLB_SCRATCH + 8];
+};
+
 struct xlb_health_key {
 	__u8 addr[16];		/* backend, wire */
 	__u8 vip[16];		/* probed through it; 0: direct */
@@ -254,6 +290,9 @@ _Static_assert(sizeof(struct xlb_backend) == 32, "xlb_backend");
 _Static_assert(sizeof(struct xlb_nexthop) == 64, "xlb_nexthop");
 _Static_assert(sizeof(struct xlb_settings) == 80, "xlb_settings");
 _Static_assert(sizeof(struct xlb_service_stats) == 64, "xlb_service_stats");
+_Static_assert(sizeof(struct xlb_fragment_key) == 40, "xlb_fragment_key");
+_Static_assert(sizeof(struct xlb_fragment) == 48, "xlb_fragment");
+_Static_assert(sizeof(struct xlb_rare) == 656, "xlb_rare");
 _Static_assert(sizeof(struct xlb_health_key) == 104, "xlb_health_key");
 _Static_assert(sizeof(struct xlb_health) == 16, "xlb_health");
 _Static_assert(sizeof(struct xlb_saved) == 16, "xlb_saved");

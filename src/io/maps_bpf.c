@@ -21,6 +21,7 @@ const char *const map_name[MAP_IDS] = {
 	[MAP_REASONS] = "reasons", [MAP_SERVICE_STATS] = "service_stats",
 	[MAP_BACKEND_STATS] = "backend_stats", [MAP_HEALTH] = "health",
 	[MAP_GRACE] = "grace", [MAP_SAVED] = "saved",
+	[MAP_FRAGMENTS] = "fragments", [MAP_RARE] = "rare",
 };
 
 #define BACKENDS_BYTES (XLB_BACKENDS * sizeof(struct xlb_backend))

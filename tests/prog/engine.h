@@ -30,6 +30,10 @@ int engine_port(uint32_t ifindex);
 /* The XDP action, or -errno. The frame comes in by interface 1. */
 int engine_run(const uint8_t *frame, size_t len, uint8_t *out, size_t *out_len);
 
+/* A value of a hash, read and written. 0, or -errno. */
+int engine_get(const char *name, const void *key, void *value, size_t *len);
+int engine_set(const char *name, const void *key, const void *value);
+
 /* `n` counters of a per-CPU row, summed. 0, or -1. */
 int engine_counters(const char *name, uint32_t row, uint64_t *sum, size_t n);
 

@@ -140,6 +140,26 @@ engine_run(const uint8_t *frame, size_t len, uint8_t *out, size_t *out_len)
 }
 
 int
+engine_get(const char *name, const void *key, void *value, size_t *len)
+{
+	struct bpf_map *map = bpf_object__find_map_by_name(skel->obj, name);
+
+	if (map == NULL)
+		return -ENOENT;
+	*len = bpf_map__value_size(map);
+	return bpf_map_lookup_elem(bpf_map__fd(map), key, value);
+}
+
+int
+engine_set(const char *name, const void *key, const void *value)
+{
+	struct bpf_map *map = bpf_object__find_map_by_name(skel->obj, name);
+
+	return map == NULL ? -ENOENT :
+	    bpf_map_update_elem(bpf_map__fd(map), key, value, BPF_ANY);
+}
+
+int
 engine_counters(const char *name, uint32_t row, uint64_t *sum, size_t n)
 {
 	struct bpf_map *map = bpf_object__find_map_by_name(skel->obj, name);

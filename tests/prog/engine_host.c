@@ -30,13 +30,31 @@ struct host_map {
 static struct host_map host_map[] = {
 	HOST_MAP(vips), HOST_MAP(backends), HOST_MAP(nexthops),
 	HOST_MAP(settings), HOST_MAP(reasons), HOST_MAP(service_stats),
-	HOST_MAP(backend_stats)
+	HOST_MAP(backend_stats), HOST_MAP(rare)
 };
 #define HOST_MAPS (sizeof(host_map) / sizeof(host_map[0]))
 
 static uint8_t *ring_memory[RINGS];
 static size_t ring_len;
 static uint32_t port[PORTS], nport;
+
+/* The one hash: rows in the order of their making, the oldest goes first. */
+static struct host_row {
+	struct xlb_fragment_key key;
+	struct xlb_fragment value;
+} host_row[XLB_FRAGMENTS];
+static size_t nrow;
+
+static struct host_row *
+host_row_find(const void *key)
+{
+	size_t i;
+
+	for (i = 0; i < nrow; i++)
+		if (memcmp(&host_row[i].key, key, sizeof(host_row[i].key)) == 0)
+			return &host_row[i];
+	return NULL;
+}
 
 static struct host_map *
 host_map_find(const char *name)
@@ -55,6 +73,11 @@ bpf_map_lookup_elem(void *map, const void *key)
 	uint32_t at;
 	size_t i;
 
+	if (map == (void *)&fragments) {
+		struct host_row *found = host_row_find(key);
+
+		return found == NULL ? NULL : &found->value;
+	}
 	memcpy(&at, key, sizeof(at));
 	if (map == (void *)&ring_table)
 		return at < RINGS && ring_memory[at] != NULL ?
@@ -68,6 +91,22 @@ bpf_map_lookup_elem(void *map, const void *key)
 			    host_map[i].memory + at * host_map[i].size : NULL;
 	assert(!"a map that is not here");
 	return NULL;
+}
+
+long
+bpf_map_update_elem(void *map, const void *key, const void *value, __u64 flags)
+{
+	struct host_row *at = host_row_find(key);
+
+	assert(map == (void *)&fragments && flags == BPF_ANY);
+	if (at == NULL && nrow == XLB_FRAGMENTS)
+		memmove(host_row, host_row + 1,
+		    --nrow * sizeof(*host_row));
+	if (at == NULL)
+		at = &host_row[nrow++];
+	memcpy(&at->key, key, sizeof(at->key));
+	memcpy(&at->value, value, sizeof(at->value));
+	return 0;
 }
 
 long
@@ -236,6 +275,25 @@ engine_run(const uint8_t *frame, size_t len, uint8_t *out, size_t *out_len)
 	memcpy(out, ctx.data, *out_len);
 	free(ctx.data);
 	return action;
+}
+
+int
+engine_get(const char *name, const void *key, void *value, size_t *len)
+{
+	struct host_row *found = host_row_find(key);
+
+	if (strcmp(name, "fragments") != 0 || found == NULL)
+		return -ENOENT;
+	*len = sizeof(found->value);
+	memcpy(value, &found->value, *len);
+	return 0;
+}
+
+int
+engine_set(const char *name, const void *key, const void *value)
+{
+	return strcmp(name, "fragments") != 0 ? -ENOENT :
+	    (int)bpf_map_update_elem(&fragments, key, value, BPF_ANY);
 }
 
 int

@@ -217,7 +217,9 @@ class Program:
         if reason in PASSED:
             assert action == PASS and out == bytes(frame), \
                 f"{reason}: touched"
-        elif reason == "forward":
+        elif reason in ("echo", "too_big"):
+            assert action == TX, f"{reason}: action {action}"
+        elif reason in ("forward", "icmp_error"):
             assert action in (TX, REDIRECT), f"{reason}: action {action}"
         else:
             assert action == DROP, f"{reason}: action {action}"
@@ -237,15 +239,49 @@ class Program:
         s0[2] += service is not None
         assert (s0, b0) == (s, b), f"counters {s0}, {b0} -> {s}, {b}"
 
-    def forward(self, frame, service, backend, length, action=TX):
+    def forward(self, frame, service, backend, length, action=TX,
+                why="forward"):
         """Forwarded and counted; the frame as it went out."""
         s0, b0 = self.watch(service, backend)
         got, out, reason, s, b = self.run(frame, service, backend)
-        assert reason == "forward", f"{reason}: {bytes(frame).hex()}"
+        assert reason == why, f"{reason}: {bytes(frame).hex()}"
         assert got == action, f"action {got}, not {action}"
         assert s == [s0[0] + 1, s0[1] + length, s0[2]], f"{s0} -> {s}"
         assert b == [b0[0] + 1, b0[1] + length], f"not backend {backend}"
         return out
+
+
+    def answer(self, frame, reason, service=None):
+        """Answered, and counted as no service's packet; what was sent."""
+        s0, b0 = self.watch(service or 0)
+        _, out, got, s, b = self.run(frame, service or 0)
+        assert got == reason, f"{got}, not {reason}: {bytes(frame).hex()}"
+        s0[2] += service is not None
+        assert (s0, b0) == (s, b), f"counters {s0}, {b0} -> {s}, {b}"
+        return out
+
+    def bulk(self, frames, reason):
+        """The same reason for all; what was sent."""
+        sent = []
+        for i in range(0, len(frames), 100):
+            some = frames[i:i + 100]
+            sent += [bytes.fromhex(x.split()[1]) for x in self.ask(
+                *("run " + x.hex() for x in some), "count reasons 0 1")[:-1]]
+        now = [int(x) for x in
+               self.ask(f"count reasons 0 {len(REASONS)}").split()]
+        self.reasons[REASONS.index(reason)] += len(frames)
+        assert now == self.reasons, f"{now}, not {self.reasons}"
+        return sent
+
+    def age(self, src, dst, ident, proto, seconds):
+        """Makes the memory of a first fragment older."""
+        key = wire(src) + wire(dst) + ident + bytes([proto, 0, 0, 0])
+        value = self.ask(f"get fragments {key.hex()}")
+        assert value != "none", "not remembered"
+        value = bytearray.fromhex(value)
+        at, = struct.unpack_from("=Q", value, 16)
+        struct.pack_into("=Q", value, 16, at - seconds * 10**9 & M64)
+        self.ask(f"set fragments {key.hex()} {value.hex()}")
 
 
 class Tap:

@@ -9,6 +9,8 @@
  *   port IFINDEX               ok
  *   run HEX                    ACTION HEX
  *   count MAP ROW N            N numbers
+ *   get MAP HEX                HEX of a hash's value, or none
+ *   set MAP HEX HEX            ok
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -49,7 +51,7 @@ hex_read(const char *s, uint8_t *to, size_t room)
 	while (n < room && sscanf(s, "%2x", &byte) == 1) {
 		to[n++] = (uint8_t)byte;
 		s += 2;
-		if (*s == '\0' || *s == '\n')
+		if (*s == '\0' || *s == '\n' || *s == ' ')
 			break;
 	}
 	return n;
@@ -142,6 +144,32 @@ do_count(const char *name, uint32_t row, size_t n)
 }
 
 static void
+do_get(const char *name, const char *hex)
+{
+	size_t len = 0;
+
+	hex_read(hex, bytes, sizeof(bytes));
+	if (engine_get(name, bytes, out, &len) != 0)
+		len = 0;
+	hex_print(out, len);
+	printf(len > 0 ? "\n" : "none\n");
+}
+
+static void
+do_set(const char *name, const char *hex)
+{
+	size_t n = hex_read(hex, bytes, sizeof(bytes) / 2);
+	const char *value = strchr(hex, ' ');
+
+	if (value == NULL)
+		fail("set");
+	hex_read(value + 1, bytes + n, sizeof(bytes) - n);
+	if (engine_set(name, bytes, bytes + n) != 0)
+		fail(name);
+	printf("ok\n");
+}
+
+static void
 command(char *s)
 {
 	unsigned a, b;
@@ -160,6 +188,10 @@ command(char *s)
 		do_ring(a);
 	else if (sscanf(s, "port %u", &a) == 1 && engine_port(a) == 0)
 		printf("ok\n");
+	else if (sscanf(s, "get %31s %n", name, &at) == 1 && at > 0)
+		do_get(name, s + at);
+	else if (sscanf(s, "set %31s %n", name, &at) == 1 && at > 0)
+		do_set(name, s + at);
 	else if (strncmp(s, "run", 3) == 0)
 		do_run(s + strspn(s, "run "));
 	else if (sscanf(s, "count %31s %u %u", name, &a, &b) == 3)

@@ -12,7 +12,9 @@ try:
                            as Tcp, UDP as Udp, IPv6ExtHdrFragment,
                            IPv6ExtHdrDestOpt, IPv6ExtHdrHopByHop,
                            IPv6ExtHdrRouting, AH, PadN, ICMPv6EchoRequest,
-                           IPOption)
+                           ICMPv6EchoReply, ICMPv6DestUnreach,
+                           ICMPv6PacketTooBig, ICMPv6TimeExceeded,
+                           ICMPv6ParamProblem, IPOption, fragment, fragment6)
 except ImportError:
     print("1..0 # SKIP scapy is missing (Debian: python3-scapy)")
     sys.exit(0)
@@ -30,6 +32,7 @@ BACKEND = {1: "10.0.1.11", 2: "10.0.1.12", 3: "2001:db8:1::13",
 OURS, THEIRS, FAR = "02:00:00:00:00:01", "02:00:00:00:00:02", \
     "02:00:00:00:01:{:02x}"
 ROUTER = "02:00:00:00:00:99"
+KIND = {4: b"\x08\0", 6: b"\x86\xdd"}     # ethertypes
 # service numbers by (family, protocol, port)
 WEB, TLS, REST, QUIC, UREST = 1, 2, 3, 4, 5
 ALONE, STICKY = 21, 22
@@ -402,12 +405,16 @@ def other_protocols(p):
     link = Ether(src=ROUTER, dst=OURS)
     for dst, reason in ((VIP[4], "no_service"), ("203.0.113.20", "vip_local"),
                         ("203.0.113.30", "no_service")):
-        for inner in (ICMP(), Raw(b"x" * 40)):
-            p.expect(bytes(link / IP(src=CLIENT[4], dst=dst, proto=1 if
-                                     isinstance(inner, ICMP) else 47) / inner),
-                     reason)
-    p.expect(bytes(link / IPv6(src=CLIENT[6], dst=VIP[6]) /
-                   ICMPv6EchoRequest()), "no_service")
+        p.expect(bytes(link / IP(src=CLIENT[4], dst=dst, proto=47) /
+                       Raw(b"x" * 40)), reason)
+        for kind in [0, 1, 2, 5, 6, 7, 9, 10] + list(range(13, 45)) + [255]:
+            p.expect(bytes(link / IP(src=CLIENT[4], dst=dst) /
+                           ICMP(type=kind)), reason)
+        p.expect(bytes(link / IP(src=CLIENT[4], dst=dst) /
+                       ICMP(type=8, code=1)), reason)
+    for kind in [0, 127] + list(range(129, 140)) + [255]:
+        p.expect(bytes(link / IPv6(src=CLIENT[6], dst=VIP[6], nh=58) /
+                       Raw(bytes([kind]) + bytes(40))), "no_service")
     for nh in (0x3a, 47, 59, 132, 135, 253):
         for headers in (None, IPv6ExtHdrDestOpt(nh=nh)):
             l3 = IPv6(src=CLIENT[6], dst=VIP[6], nh=nh)
@@ -428,9 +435,335 @@ def ports_without_service(p):
     same(p.forward(framed(inner), ALONE, 1, len(inner)), wrapped(inner, 1))
 
 
-def fragments_wait_for_their_memory(p):
-    for extra in ({"flags": "MF"}, {"frag": 5}, {"flags": "MF", "frag": 5}):
-        p.expect(framed(packet(4, **extra)), "fragment_unknown")
+def echo_pair(f, ident=1, seq=1, data=b"abcdefg", dst=None, ip={}, **change):
+    """A request, and what has to come back."""
+    dst = dst or VIP[f]
+    if f == 4:
+        ask = IP(src=CLIENT[4], dst=dst, ttl=3, id=77, tos=8, **ip)
+        back = IP(src=dst, dst=CLIENT[4], ttl=64, id=77, tos=8)
+        a, b = ICMP(type=8, id=ident, seq=seq), ICMP(type=0, id=ident, seq=seq)
+    else:
+        ask = IPv6(src=CLIENT[6], dst=dst, hlim=3, tc=8, fl=9)
+        back = IPv6(src=dst, dst=CLIENT[6], hlim=64, tc=8, fl=9)
+        a = ICMPv6EchoRequest(id=ident, seq=seq, data=data)
+        b = ICMPv6EchoReply(id=ident, seq=seq, data=data)
+        data = b""
+    return bytes(ask / a / Raw(data)), bytes(back / b / Raw(data))
+
+
+def echo(p):
+    links = [[], [Dot1Q(vlan=7, prio=3)], [Dot1AD(vlan=9), Dot1Q(vlan=7)]]
+    for f in (4, 6):
+        for tags in links:
+            there, back = Ether(src=ROUTER, dst=OURS), \
+                Ether(src=OURS, dst=ROUTER)
+            for t in tags:
+                there, back = there / t.copy(), back / t.copy()
+            for data in (b"", b"a", b"ab", bytes(range(256)) * 5):
+                ask, want = echo_pair(f, data=data)
+                want = framed(want, back)
+                same(p.answer(framed(ask, there), "echo"), want)
+                for extra in (1, 6, 7, 18, 40, 600):
+                    keep = max(0, min(extra, 60 - len(want)))
+                    same(p.answer(framed(ask, there) + b"\xee" * extra,
+                                  "echo"), want + b"\xee" * keep)
+        ask, want = echo_pair(f)
+        for vip in {4: ("203.0.113.20", "203.0.113.30"),
+                    6: ("2001:db8:5::30",)}[f]:
+            ask, want = echo_pair(f, dst=vip)
+            same(p.answer(framed(ask), "echo"),
+                 framed(want, Ether(src=OURS, dst=ROUTER)))
+        ask, want = echo_pair(f, dst=ELSE[f])
+        p.expect(framed(ask), "not_vip")
+        ask, want = echo_pair(f)
+        p.expect(framed(ask, Ether(src=ROUTER, dst="33:33:00:00:00:01")),
+                 "no_service")
+        at = 12 if f == 4 else 8
+        for src in (VIP[f], "127.0.0.1" if f == 4 else "::1",
+                    "224.0.0.1" if f == 4 else "ff02::1"):
+            bad = bytearray(ask)
+            bad[at:at + len(short(src))] = short(src)
+            p.expect(framed(bytes(bad)), "martian")
+        for n in range(len(ask) - 15, len(ask) - 7):    # less than a header
+            cut = bytearray(ask[:n])
+            struct.pack_into(">H", cut, 2 if f == 4 else 4,
+                             n if f == 4 else n - 40)
+            p.expect(framed(bytes(cut)), "malformed")
+        # fragments of one cannot be put together here
+        ask = IP(ask) if f == 4 else IPv6(ask)
+        if f == 4:
+            ask.flags = "MF"
+            del ask.chksum
+            p.expect(framed(bytes(ask)), "no_service")
+            ask.frag = 3
+            p.expect(framed(bytes(ask)), "fragment_unknown")
+    # options are not sent back
+    ask, want = echo_pair(4, ip={"options": [IPOption(b"\x01" * 40)]})
+    same(p.answer(framed(ask), "echo"), framed(want, Ether(src=OURS,
+                                                           dst=ROUTER)))
+    ask, want = echo_pair(6)
+    for headers in ([options6(IPv6ExtHdrHopByHop, 4)],
+                    [options6(IPv6ExtHdrDestOpt, 250)] * 4):
+        l3 = IPv6(ask)
+        full = IPv6(src=l3.src, dst=l3.dst, hlim=l3.hlim, tc=l3.tc, fl=l3.fl)
+        for h in headers:
+            full = full / h.copy()
+        same(p.answer(framed(bytes(full / l3.payload)), "echo"),
+             framed(want, Ether(src=OURS, dst=ROUTER)))
+
+
+def every_checksum(p):
+    """All 65536 of them, by the identifier; ICMP whose bytes are all zero too,
+    and those whose sum is none."""
+    link = framed(b"", Ether(src=OURS, dst=ROUTER), 4)[:12]
+    for f in (4, 6):
+        head = 20 if f == 4 else 40
+        for data in (b"", b"\0\0", b"\xff\xff"):
+            pair = [bytearray(x) for x in echo_pair(f, 0, 0, data)]
+            frames, wanted = [], []
+            for n in range(65536) if not data else (0, 1, 0xf7ff, 0xfffe,
+                                                    0xffff):
+                for x, kind in zip(pair, (8, 0) if f == 4 else (128, 129)):
+                    struct.pack_into(">BBHH", x, head, kind, 0, 0, n)
+                    pseudo = b"" if f == 4 else bytes(x[8:40]) + \
+                        struct.pack(">II", len(x) - 40, 58)
+                    struct.pack_into(">H", x, head + 2, rfc1071(
+                        pseudo + bytes(x[head:])))
+                frames.append(link[6:12] + link[:6] + KIND[f] + bytes(pair[0]))
+                wanted.append(link + KIND[f] + bytes(pair[1]))
+            for got, want in zip(p.bulk(frames, "echo"), wanted):
+                same(got, want)
+
+
+def rfc1071(data):
+    total = sum(struct.unpack(f">{len(data) // 2}H", data))
+    while total > 0xffff:
+        total = total % 65536 + total // 65536
+    return 65535 - total
+
+
+def quote_of(f, proto, sport, dport, cut=8, client=None, vip=None, headers=(),
+             **ip):
+    """What the VIP sent to the client, as a router on the way quotes it."""
+    l4 = Tcp(sport=sport, dport=dport, flags="A", seq=99) if proto == TCP \
+        else Udp(sport=sport, dport=dport)
+    if f == 4:
+        l3 = IP(src=vip or VIP[4], dst=client or CLIENT[4], ttl=1, **ip)
+        return bytes(l3 / l4 / Raw(b"data"))[:len(bytes(l3)) + cut]
+    l3 = IPv6(src=vip or VIP[6], dst=client or CLIENT[6], hlim=1)
+    for h in headers:
+        l3 = l3 / h.copy()
+    return bytes(l3 / l4 / Raw(b"data"))[:len(bytes(l3)) + cut]
+
+
+ROUTERS = {4: "198.51.100.1", 6: "2001:db8:77::1"}
+ERRORS = {4: [ICMP(type=3, code=4, nexthopmtu=1400), ICMP(type=3, code=1),
+              ICMP(type=4), ICMP(type=11), ICMP(type=12)],
+          6: [ICMPv6DestUnreach(), ICMPv6PacketTooBig(mtu=1300),
+              ICMPv6TimeExceeded(), ICMPv6ParamProblem()]}
+
+
+def error(f, kind, quote, dst=None, src=None):
+    if f == 4:
+        return bytes(IP(src=src or ROUTERS[4], dst=dst or VIP[4], id=3, ttl=60,
+                        tos=0xc0) / kind / Raw(quote))
+    return bytes(IPv6(src=src or ROUTERS[6], dst=dst or VIP[6], hlim=60) /
+                 kind / Raw(quote))
+
+
+def icmp_errors(p):
+    rng = random.Random(5)
+    seen = set()
+    for f in (4, 6):
+        base = 10 * (f == 6)
+        for proto, port, service in ((TCP, 80, WEB), (UDP, 443, QUIC),
+                                     (TCP, 9, REST)):
+            p.slots(1, [1 + i % 4 for i in range(p.ring_size)])
+            p.slots(2, [1 + i % 4 for i in range(p.ring_size)])
+            for kind in ERRORS[f]:
+                cport = rng.randrange(65536)
+                flow = packet(f, proto, sport=cport, dport=port)
+                slot = (flow_hash(flow) >> 32) * p.ring_size >> 32
+                backend = 1 + slot % 4
+                seen.add(backend)
+                more = [{}]
+                if f == 4:
+                    more += [{"options": [IPOption(b"\x01" * 4 * n)]}
+                             for n in (1, 10)] + [{"flags": "MF"}]
+                else:
+                    more += [{"headers": [options6(IPv6ExtHdrHopByHop, 4)]},
+                             {"headers": [options6(IPv6ExtHdrDestOpt, 4)] * 8},
+                             {"headers": [IPv6ExtHdrFragment(m=1, id=4)]}]
+                for some in more:
+                    for cut in (8, 12, 24):
+                        inner = error(f, kind.copy(), quote_of(
+                            f, proto, port, cport, cut, **some))
+                        same(p.forward(framed(inner), service + base, backend,
+                                       len(inner), why="icmp_error"),
+                             wrapped(inner, backend, of=flow))
+                    inner = error(f, kind.copy(), quote_of(
+                        f, proto, port, cport, 7, **some))
+                    p.expect(framed(inner), "malformed")
+        p.slots_all(1, 1)
+        p.slots_all(2, 2)
+    assert seen == {1, 2, 3, 4}, seen
+    for f in (4, 6):                # by the client's address, not the router's
+        vip = "203.0.113.30" if f == 4 else "2001:db8:5::30"
+        for n in range(8):
+            client = f"198.51.100.{n}" if f == 4 else f"2001:db8:7::{n + 2}"
+            slot = (siphash(p.KEY, short(client)) >> 32) * p.ring_size >> 32
+            flow = packet(f, UDP, src=client, dst=vip, dport=53)
+            inner = error(f, ERRORS[f][0].copy(), quote_of(
+                f, UDP, 53, 40000, client=client, vip=vip), vip)
+            same(p.forward(framed(inner), STICKY, 1 + slot % 4, len(inner),
+                           why="icmp_error"),
+                 wrapped(inner, 1 + slot % 4, of=flow))
+
+
+def icmp_errors_about_nothing(p):
+    for f in (4, 6):
+        kind = ERRORS[f][0]
+        vip = "203.0.113.30" if f == 4 else "2001:db8:5::30"
+
+        def ends(reason, quote, dst=None, src=None, service=None):
+            p.expect(framed(error(f, kind.copy(), quote, dst, src)), reason,
+                     service)
+
+        ends("no_service", quote_of(f, TCP, 9, 9, vip=vip), vip)
+        ends("no_service", quote_of(f, TCP, 80, 9, vip=ELSE[f]))
+        ends("no_service", quote_of(f, TCP, 80, 9), vip)
+        ends("martian", quote_of(f, TCP, 80, 9), None, VIP[f])
+        p.slots_all(1, 0)
+        ends("no_backend", quote_of(f, TCP, 443, 9), None, None,
+             TLS + 10 * (f == 6))
+        p.slots_all(1, 1)
+        echoed = echo_pair(f)[1]
+        ends("no_service", echoed)
+        bad = bytearray(quote_of(f, TCP, 80, 9))
+        for first in (0x05, 0x44, 0x75):
+            bad[0] = first
+            ends("malformed", bytes(bad))
+        for n in range(0, 28 if f == 4 else 48):
+            ends("malformed", quote_of(f, TCP, 80, 9)[:n])
+    p.expect(framed(error(4, ERRORS[4][0], quote_of(
+        4, TCP, 22, 9, vip="203.0.113.20"), "203.0.113.20")), "vip_local")
+    p.expect(framed(error(4, ERRORS[4][0], quote_of(4, TCP, 80, 9, frag=7))),
+             "fragment_unknown")
+    p.expect(framed(error(6, ERRORS[6][0], quote_of(
+        6, TCP, 80, 9, headers=[IPv6ExtHdrFragment(offset=7)]))),
+        "fragment_unknown")
+    p.expect(framed(error(6, ERRORS[6][0], quote_of(
+        6, TCP, 80, 9, headers=[options6(IPv6ExtHdrDestOpt, 4)] * 9))),
+        "malformed")
+    # what routers say about our own outer packets is for xlbd
+    ours = wrapped(packet(4), 1)[14:]
+    for dst in (NODE[4], "10.255.3.4"):
+        p.expect(framed(error(4, ERRORS[4][0].copy(), ours[:28], dst)),
+                 "not_vip")
+
+
+def pieces(inner, ident, size=400):
+    """A packet as scapy cuts it."""
+    if inner[0] >> 4 == 4:
+        whole = IP(inner)
+        whole.id = ident
+        whole.flags = 0
+        del whole.chksum
+        return [bytes(x) for x in fragment(whole, size)]
+    whole = IPv6(inner)
+    l4 = whole.payload
+    del whole.plen
+    whole = IPv6(src=whole.src, dst=whole.dst, tc=whole.tc, hlim=whole.hlim,
+                 fl=whole.fl) / IPv6ExtHdrFragment(id=ident) / l4
+    return [bytes(x) for x in fragment6(whole, size + 50)]
+
+
+def ident_of(f, ident):
+    return struct.pack(">H", ident) + bytes(2) if f == 4 else \
+        struct.pack(">I", ident)
+
+
+def fragments(p):
+    rng = random.Random(6)
+    p.slots(1, [1 + i % 4 for i in range(p.ring_size)])
+    ident = 100
+    for f in (4, 6):
+        base = 10 * (f == 6)
+        for proto, service in ((TCP, TLS), (UDP, QUIC)):
+            for n in range(12):
+                ident += 1
+                inner = packet(f, proto, sport=rng.randrange(65536),
+                               payload=rng.randbytes(1300))
+                slot = (flow_hash(inner) >> 32) * p.ring_size >> 32
+                backend = 1 + slot % 4
+                first, *later = pieces(inner, ident)
+                assert len(later) > 2
+                # the first lost, or late
+                p.expect(framed(later[0]), "fragment_unknown")
+                rng.shuffle(later)
+                for piece in [first] + later + later[:1]:
+                    same(p.forward(framed(piece), service + base, backend,
+                                   len(piece)),
+                         wrapped(piece, backend, of=inner))
+                # the ring moves, the datagram doesn't
+                p.slots_all(1, 1 + backend % 4)
+                same(p.forward(framed(later[0]), service + base, backend,
+                               len(later[0])),
+                     wrapped(later[0], backend, of=inner))
+                p.slots(1, [1 + i % 4 for i in range(p.ring_size)])
+    p.slots_all(1, 1)
+
+
+def fragments_that_do_not_belong(p):
+    p.slots_all(1, 1)
+    for f in (4, 6):
+        base = 10 * (f == 6)
+        inner = packet(f, UDP, payload=bytes(900))
+        first, second, *_ = pieces(inner, 7777 + f)
+        p.forward(framed(first), QUIC + base, 1, len(first))
+        p.forward(framed(second), QUIC + base, 1, len(second))
+        other = pieces(inner, 7000 + f)[1]
+        p.expect(framed(other), "fragment_unknown")
+        other = pieces(packet(f, UDP, payload=bytes(900), src={
+            4: "192.0.2.8", 6: "2001:db8:9::8"}[f]), 7777 + f)[1]
+        p.expect(framed(other), "fragment_unknown")
+        if f == 4:                  # an id is that of a protocol
+            other = pieces(packet(f, TCP, payload=bytes(900)), 7777 + f)[1]
+            p.expect(framed(other), "fragment_unknown")
+        # the same id again, for another flow: the newer one counts
+        p.slots_all(2, 2)
+        again = pieces(packet(f, UDP, dport=99, payload=bytes(900)), 7777 + f)
+        of = packet(f, UDP, dport=99)
+        for piece in again:
+            same(p.forward(framed(piece), UREST + base, 2, len(piece)),
+                 wrapped(piece, 2, of=of))
+        # for 30 seconds
+        key = (CLIENT[f], VIP[f], ident_of(f, 7777 + f), UDP if f == 4 else 44)
+        p.age(*key, 29)
+        p.forward(framed(again[1]), UREST + base, 2, len(again[1]))
+        p.age(*key, 2)
+        p.expect(framed(again[1]), "fragment_unknown")
+        # a number that is another backend's now
+        for piece in again:
+            p.forward(framed(piece), UREST + base, 2, len(piece))
+        p.backend(2, "10.0.1.99", 2)
+        p.expect(framed(again[1]), "fragment_unknown")
+        p.backend(2, BACKEND[2], 2)
+        p.forward(framed(again[1]), UREST + base, 2, len(again[1]))
+        p.expect(framed(pieces(packet(f, UDP, src=VIP[f], payload=bytes(900)),
+                               5)[1]), "martian")
+    tiny = pieces(packet(4, TCP), 88, 16)[0]
+    p.expect(framed(tiny), "malformed")         # RFC 1858
+    # a host that has the address keeps its own
+    one, two, *_ = pieces(packet(4, TCP, dst="203.0.113.20", dport=22,
+                                 payload=bytes(900)), 9)
+    p.expect(framed(one), "vip_local")
+    p.expect(framed(two), "vip_local")
+    one, two, *_ = pieces(packet(4, TCP, dst="203.0.113.20", dport=80,
+                                 payload=bytes(900)), 10)
+    p.expect(framed(two), "vip_local")
+    p.forward(framed(one), ALONE, 1, len(one))
+    p.forward(framed(two), ALONE, 1, len(two))
     inner = bytearray(packet(4))
     inner[6] |= 0x40    # DF is no fragment
     assert p.run(framed(bytes(inner)))[2] == "forward"
@@ -616,7 +949,9 @@ CASES = [every_form, exact_port_beats_any, the_hash_selects_the_slot,
          trailing_bytes_are_no_payload, cut_anywhere, lengths_that_lie,
          tcp_flags, the_mtu_is_kept, out_by_another_interface, vlans,
          what_is_for_others_passes, other_protocols, ports_without_service,
-         fragments_wait_for_their_memory, ipv4_options, ipv6_extension_headers,
+         echo, every_checksum, icmp_errors, icmp_errors_about_nothing,
+         fragments, fragments_that_do_not_belong, ipv4_options,
+         ipv6_extension_headers,
          martians, no_backend,
          no_neighbor, other_ways_to_forward, probing]
 
@@ -644,6 +979,31 @@ def large_frames(engine):
     p.close()
 
 
+def any_packet(rng):
+    """Of every kind that the program knows."""
+    f, proto = rng.choice((4, 6)), rng.choice((TCP, UDP))
+    ports = {"dport": rng.choice((80, 443, 9)), "sport": rng.randrange(65536)}
+    kind = rng.randrange(6)
+    if kind == 1:
+        return echo_pair(f, data=bytes(rng.randrange(90)))[0]
+    if kind == 2:
+        return error(f, rng.choice(ERRORS[f]).copy(), quote_of(
+            f, proto, ports["dport"], ports["sport"], rng.randrange(24)))
+    if kind == 3:
+        return rng.choice(pieces(packet(f, proto, payload=bytes(600), **ports),
+                                 rng.randrange(3), 200))
+    if kind == 4:
+        return extended(rng.choices([
+            options6(IPv6ExtHdrHopByHop, 4), options6(IPv6ExtHdrDestOpt, 12),
+            IPv6ExtHdrRouting(addresses=["2001:db8::7"]),
+            IPv6ExtHdrFragment(id=rng.randrange(3), m=rng.randrange(2))],
+            k=rng.randrange(10)), proto, **ports)
+    if kind == 5:
+        return packet(4, proto, options=[IPOption(
+            b"\x01" * 4 * rng.randrange(1, 11))], **ports)
+    return packet(f, proto, payload=bytes(rng.randrange(200)), **ports)
+
+
 def both_agree(engines):
     """Frames with bytes changed at random end alike in both."""
     a, b = engines
@@ -652,22 +1012,20 @@ def both_agree(engines):
         p.settings(("10.255.0.0", 16), ("2001:db8:ff::", 64))
         p.slots(1, [i % 5 for i in range(p.ring_size)])
         p.hop(3, FAR.format(3), OURS, NODE[6], vlan=5, mtu=200)
-    seen = set()
-    for _ in range(2000):
-        frame = bytearray(framed(packet(
-            rng.choice((4, 6)), rng.choice((TCP, UDP)),
-            dport=rng.choice((80, 443, 9)), sport=rng.randrange(65536),
-            payload=bytes(rng.randrange(200))),
-            rng.choice((None, Ether(src=ROUTER, dst=OURS) /
-                        Dot1Q(vlan=rng.choice((5, 6)))))))
+    seen = {}
+    link = Ether(src=ROUTER, dst=OURS)
+    for _ in range(6000):
+        frame = bytearray(framed(any_packet(rng), rng.choice(
+            (None, None, link / Dot1Q(vlan=rng.choice((5, 6))),
+             link / Dot1AD(vlan=5) / Dot1Q(vlan=6)))))
         for _ in range(rng.randrange(4)):
-            frame[rng.randrange(12, min(len(frame), 80))] = rng.randrange(256)
+            frame[rng.randrange(12, min(len(frame), 140))] = rng.randrange(256)
         frame = bytes(frame[:rng.randrange(14, len(frame) + 1)]) \
             if rng.randrange(4) == 0 else bytes(frame)
         x, y = a.run(frame)[:3], b.run(frame)[:3]
         assert x == y, f"{frame.hex()}\n{x}\n{y}"
-        seen.add(x[2])
-    return "saw " + ", ".join(sorted(seen))
+        seen[x[2]] = seen.get(x[2], 0) + 1
+    return "saw " + ", ".join(f"{n} {k}" for k, n in sorted(seen.items()))
 
 
 def main():

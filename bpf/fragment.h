@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Fragments: the first one has the ports and is balanced; where it went is
+ * remembered, for all CPUs, and the later ones follow. One that comes before
+ * the first is lost: another backend could not reassemble it.
+ */
+#ifndef XLB_FRAGMENT_H
+#define XLB_FRAGMENT_H
+
+#include "csum.h"
+#include "other.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, XLB_FRAGMENTS);
+	__type(key, struct xlb_fragment_key);
+	__type(value, struct xlb_fragment);
+} fragments SEC(".maps");
+
+#define FRAGMENT_LIFE (XLB_FRAGMENT_LIFE * 1000000000ULL)
+
+/* The key, in memory that is no stack's. */
+static __always_inline void
+fragment_key(const struct slow *s, struct xlb_fragment_key *key)
+{
+	const struct pkt *p = &s->p;
+	__u32 i;
+
+	for (i = 0; i < 4; i++) {
+		key->src[i] = p->src[i];
+		key->dst[i] = p->dst[i];
+	}
+	key->id = s->id;
+	key->proto = s->v6 ? IPPROTO_FRAGMENT : p->proto;
+}
+
+/* Where this datagram goes: to p->backend. A full memory forgets the one that
+ * was used longest ago. */
+static __always_inline void
+fragment_remember(const struct slow *s)
+{
+	const struct pkt *p = &s->p;
+	struct xlb_rare *r = rare_get();
+
+	if (r == NULL)
+		return;
+	fragment_key(s, &r->key);
+	r->fragment.service = p->service;
+	r->fragment.flow = p->flow;
+	r->fragment.at = bpf_ktime_get_coarse_ns();
+	r->fragment.backend = p->backend;
+	put64(r->fragment.addr, get64(p->to->addr));
+	put64(r->fragment.addr + 8, get64(p->to->addr + 8));
+	bpf_map_update_elem(&fragments, &r->key, &r->fragment, BPF_ANY);
+}
+
+/* The backend of that number is still the one that the first went to. */
+static __always_inline int
+fragment_same(const struct xlb_fragment *f, __u32 number)
+{
+	const struct xlb_backend *b = bpf_map_lookup_elem(&backends, &number);
+
+	return b != NULL && get64(b->addr) == get64(f->addr) &&
+	    get64(b->addr + 8) == get64(f->addr + 8);
+}
+
+static __always_inline enum xlb_reason
+fragment_follow(struct slow *s)
+{
+	struct pkt *p = &s->p;
+	struct xlb_rare *r = rare_get();
+	const struct xlb_fragment *f = NULL;
+
+	if (r != NULL) {
+		fragment_key(s, &r->key);
+		f = bpf_map_lookup_elem(&fragments, &r->key);
+	}
+	if (f == NULL || bpf_ktime_get_coarse_ns() - f->at > FRAGMENT_LIFE ||
+	    !fragment_same(f, f->backend)) {
+		if (p->vip_flags & XLB_VIP_LOCAL)	/* the host's, then */
+			PKT_END(XLB_REASON_VIP_LOCAL);
+		PKT_END(XLB_REASON_FRAGMENT_UNKNOWN);
+	}
+	p->service = f->service;
+	p->flow = f->flow;
+	p->backend = f->backend;
+	return PKT_NEXT;
+}
+
+#endif
