@@ -38,7 +38,7 @@ struct encap {
 static __always_inline void
 encap_outer4(const struct pkt *p, const struct encap *e, __u8 *ip)
 {
-	const struct xlb_settings *s = p->settings;
+	const struct xlb_settings *s = &p->tables->settings;
 	__be32 src = s->source4, dst = get32(p->to->addr + 12), word[3];
 	__u64 sum;
 
@@ -50,13 +50,12 @@ encap_outer4(const struct pkt *p, const struct encap *e, __u8 *ip)
 	    (p->len + e->outer_len));
 	word[1] = be32(ENCAP_DF);
 	word[2] = be32(ENCAP_TTL << 24 | (__u32)e->proto << 16);
-	sum = (__u64)word[0] + word[1] + word[2] + src + dst;
-	sum = (sum & 0xffff) + (sum >> 16 & 0xffff) + (sum >> 32);
-	sum = (sum & 0xffff) + (sum >> 16);
-	sum += sum >> 16;
+	sum = (__u64)word[0] + (word[1] + word[2]) + src + dst;
+	sum = (sum >> 32) + (__u32)sum;
+	sum = (sum >> 16) + (sum & 0xffff);
+	sum = (sum >> 16) + sum;
 	put32(ip, word[0]);
-	put32(ip + 4, word[1]);
-	put32(ip + 8, word[2]);
+	put64(ip + 4, (__u64)word[2] << 32 | word[1] );
 	put16(ip + 10, ~sum);
 	put32(ip + 12, src);
 	put32(ip + 16, dst);
@@ -65,7 +64,7 @@ encap_outer4(const struct pkt *p, const struct encap *e, __u8 *ip)
 static __always_inline void
 encap_source6(const struct pkt *p, __u8 *at)
 {
-	const struct xlb_settings *s = p->settings;
+	const struct xlb_settings *s = &p->tables->settings;
 	__u64 high = get64(s->source6), low = get64(s->source6 + 8);
 
 	if ((high | low) != 0) {
@@ -96,15 +95,8 @@ static __always_inline void
 encap_link(const struct pkt *p, const struct encap *e, __u8 *eth,
     __u16 ethertype)
 {
-	__u64 src = get64(p->hop->src_mac);
-
-	if (SYS_LITTLE) {
-		put64(eth, (e->mac_vlan & 0xffffffffffffULL) | src << 48);
-		put32(eth + 8, src >> 16);
-	} else {
-		put64(eth, (e->mac_vlan & ~0xffffULL) | src >> 48);
-		put32(eth + 8, src >> 16);
-	}
+	put64(eth, e->mac_vlan);
+	put64(eth + 6, get64(p->hop->src_mac));
 	if (e->link_len > ETH_HLEN) {
 		put16(eth + 12, e->tag_type);
 		put16(eth + 14, e->tag);

@@ -56,11 +56,12 @@ fragment_remember(const struct slow *s)
 
 /* The backend of that number is still the one that the first went to. */
 static __always_inline int
-fragment_same(const struct xlb_fragment *f, __u32 number)
+fragment_same(const struct xlb_fragment *f, const struct xlb_tables *t)
 {
-	const struct xlb_backend *b = bpf_map_lookup_elem(&backends, &number);
+	const struct xlb_backend *b =
+	    &t->backend[f->backend & (XLB_BACKENDS - 1)];
 
-	return b != NULL && get64(b->addr) == get64(f->addr) &&
+	return get64(b->addr) == get64(f->addr) &&
 	    get64(b->addr + 8) == get64(f->addr + 8);
 }
 
@@ -76,7 +77,7 @@ fragment_follow(struct slow *s)
 		f = bpf_map_lookup_elem(&fragments, &r->key);
 	}
 	if (f == NULL || bpf_ktime_get_coarse_ns() - f->at > FRAGMENT_LIFE ||
-	    !fragment_same(f, f->backend)) {
+	    !fragment_same(f, p->tables)) {
 		if (p->vip_flags & XLB_VIP_LOCAL)	/* the host's, then */
 			PKT_END(XLB_REASON_VIP_LOCAL);
 		PKT_END(XLB_REASON_FRAGMENT_UNKNOWN);

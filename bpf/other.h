@@ -33,7 +33,7 @@ static __always_inline enum xlb_reason
 other_again(struct other *o, __u64 packet)
 {
 	struct pkt *p = &o->p;
-	__u32 zero = 0, number = p->backend, word;
+	__u32 word;
 
 	p->len = OTHER_LEN(packet);
 	p->link_len = OTHER_LINK_LEN(packet);
@@ -43,12 +43,10 @@ other_again(struct other *o, __u64 packet)
 	p->frame_len = bpf_xdp_get_buff_len(p->ctx) - p->link_len;
 	word = be32(get32(p->ip));
 	p->tos = o->v6 ? word >> 20 : word >> 16;
-	p->settings = bpf_map_lookup_elem(&settings, &zero);
-	if (p->settings == NULL)
+	p->tables = vip_tables();
+	if (p->tables == NULL)
 		PKT_END(XLB_REASON_ENCAP_FAILED);
-	p->to = bpf_map_lookup_elem(&backends, &number);
-	if (p->to == NULL)
-		PKT_END(XLB_REASON_NO_BACKEND);
+	p->to = &p->tables->backend[p->backend & (XLB_BACKENDS - 1)];
 	return select_hop(p);
 }
 

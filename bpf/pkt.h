@@ -77,7 +77,6 @@ struct pkt {
 	__u32 vip;		/* id */
 	__u32 vip_flags;
 	__u64 service;		/* XLB_SERVICE_WORD() */
-	const struct xlb_settings *settings;
 	__u64 flow;		/* hash of the 5-tuple */
 	__u32 hash;		/* selects the slot */
 	__u32 backend;		/* number */

@@ -27,26 +27,10 @@ struct {
 	__array(values, struct select_ring);
 } ring_table SEC(".maps");
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, XLB_BACKENDS);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__type(key, __u32);
-	__type(value, struct xlb_backend);
-} backends SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, XLB_NEXTHOPS);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__type(key, __u32);
-	__type(value, struct xlb_nexthop);
-} nexthops SEC(".maps");
-
 static __always_inline enum xlb_reason
 select_hash(struct pkt *p, int v6)
 {
-	const __u8 *key = p->settings->hash_key;
+	const __u8 *key = p->tables->settings.hash_key;
 
 	p->flow = v6 ? hash_flow6(key, p->src, p->dst, p->ports, p->proto) :
 	    hash_flow4(key, p->src[3], p->dst[3], p->ports, p->proto);
@@ -86,11 +70,7 @@ select_backend(struct pkt *p)
 	if (number == 0)
 		PKT_END(XLB_REASON_NO_BACKEND);
 	p->backend = number;
-	/* the key is a local: a field's address would keep all of `p` on the
-	 * stack */
-	p->to = bpf_map_lookup_elem(&backends, &number);
-	if (p->to == NULL)
-		PKT_END(XLB_REASON_NO_BACKEND);
+	p->to = &p->tables->backend[number & (XLB_BACKENDS - 1)];
 	return PKT_NEXT;
 }
 
@@ -101,9 +81,7 @@ select_hop(struct pkt *p)
 
 	if (number == 0)
 		PKT_END(XLB_REASON_NO_NEIGHBOR);
-	p->hop = bpf_map_lookup_elem(&nexthops, &number);
-	if (p->hop == NULL)
-		PKT_END(XLB_REASON_NO_NEIGHBOR);
+	p->hop = &p->tables->nexthop[number & (XLB_NEXTHOPS - 1)];
 	return PKT_NEXT;
 }
 

@@ -16,15 +16,7 @@ struct {
 	__uint(map_flags, BPF_F_MMAPABLE);
 	__type(key, __u32);
 	__type(value, struct xlb_tables);
-} vips SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__type(key, __u32);
-	__type(value, struct xlb_settings);
-} settings SEC(".maps");
+} tables SEC(".maps");
 
 /* Two words as they lie in memory. */
 static __always_inline __u64
@@ -55,13 +47,21 @@ vip_find(const struct xlb_tables *t, __u32 at, const __be32 addr[4])
 	return NULL;
 }
 
+/* All that a packet reads but its ring, by one look-up. */
+static __always_inline const struct xlb_tables *
+vip_tables(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&tables, &zero);
+}
+
 static __always_inline enum xlb_reason
 vip_match(struct pkt *p)
 {
 	const struct xlb_vip *row;
-	__u32 zero = 0;
 
-	p->tables = bpf_map_lookup_elem(&vips, &zero);
+	p->tables = vip_tables();
 	if (p->tables == NULL)
 		PKT_END(XLB_REASON_NOT_VIP);
 	row = vip_find(p->tables, xlb_vip_hash(p->dst), p->dst);
@@ -86,12 +86,12 @@ vip_is_source(const struct pkt *p)
 static __always_inline int
 vip_martian4(const struct pkt *p)
 {
-	const struct xlb_settings *s = p->settings;
+	const struct xlb_settings *s = &p->tables->settings;
 	__u32 src = be32(p->src[3]);
 	__u8 top = src >> 24;
 
-	if (top == 0 || top == 127 || (top & 0xf0) == 0xe0 || src == ~0U)
-		return 1;
+	if ((__u32)(top - 1) >= 223 || top == 127)
+		return (top & 0xf0) != 0xf0 || src == ~0U;
 	return s->source4 != 0 &&
 	    ((p->src[3] ^ s->source4) & ~s->source4_mask) == 0;
 }
@@ -99,8 +99,8 @@ vip_martian4(const struct pkt *p)
 static __always_inline int
 vip_martian6(const struct pkt *p)
 {
-	const __u8 *prefix = p->settings->source6;
-	const __u8 *mask = p->settings->source6_mask;
+	const __u8 *prefix = p->tables->settings.source6;
+	const __u8 *mask = p->tables->settings.source6_mask;
 	__u64 high = get64(prefix), low = get64(prefix + 8);
 
 	if ((p->src[0] | p->src[1]) == 0 && (parse_is_mapped(p->src) ||
@@ -119,11 +119,6 @@ vip_martian6(const struct pkt *p)
 static __always_inline enum xlb_reason
 vip_source(struct pkt *p, int v6)
 {
-	__u32 zero = 0;
-
-	p->settings = bpf_map_lookup_elem(&settings, &zero);
-	if (p->settings == NULL)
-		PKT_END(XLB_REASON_ENCAP_FAILED);
 	if (vip_is_source(p))
 		PKT_END(XLB_REASON_MARTIAN);
 	if (v6 ? vip_martian6(p) : vip_martian4(p))

@@ -5,14 +5,12 @@
  * the comment says "wire". A change of any layout here is a new XLB_ABI.
  *
  * Maps, each pinned under this name in the instance's bpffs directory:
- *   vips      ARRAY[1] of struct xlb_tables, mmapable
+ *   tables    ARRAY[1] of struct xlb_tables, mmapable: all that a packet reads
+ *             but its ring. One value, so that one look-up finds it all
  *   ring_table ARRAY_OF_MAPS[XLB_RINGS], pool number -> ring (pinned in
  *             rings/NUMBER): ARRAY[1] of struct xlb_ring + 2 * ring_size
  *             slots, mmapable
- *   backends  ARRAY[XLB_BACKENDS] of struct xlb_backend, mmapable
- *   nexthops  ARRAY[XLB_NEXTHOPS] of struct xlb_nexthop, mmapable
  *   tx_ports  DEVMAP_HASH, ifindex -> ifindex: where packets may leave
- *   settings  ARRAY[1] of struct xlb_settings, mmapable
  *   reasons   PERCPU_ARRAY[1] of struct xlb_reasons
  *   service_stats PERCPU_ARRAY[XLB_SERVICES] of struct xlb_service_stats
  *   backend_stats PERCPU_ARRAY[XLB_BACKENDS] of struct xlb_backend_stats
@@ -96,16 +94,6 @@ struct xlb_service {
 #define XLB_SERVICE_HASH_SOURCE	0x0004	/* slot by client address alone */
 #define XLB_SERVICE_DATAGRAM	0x0008	/* UDP, never tracked */
 
-struct xlb_tables {
-	struct xlb_vip vip[XLB_TABLE_ROWS];
-	struct xlb_service service[XLB_TABLE_ROWS];
-	/* One bit per xlb_vip_hash(): set before the first VIP with that hash
-	 * is published, cleared after the last one is taken out. A bit that is
-	 * set for nothing costs time, never truth. Tells sources that are VIPs
-	 * from the many that are not without touching the table. */
-	__u64 vip_filter[XLB_TABLE_ROWS / 64];
-};
-
 /* First row to probe. The operator's own addresses are the keys, so these need
  * to spread, not to resist; a packet can make them cost XLB_PROBE rows. */
 static inline __u32
@@ -116,12 +104,6 @@ xlb_vip_hash(const __be32 addr[4])
 	h ^= (__u64)addr[2] << 32 | addr[3];
 	h *= 0xd6e8feb86659fd93ULL;
 	return (__u32)(h >> 48) & (XLB_TABLE_ROWS - 1);
-}
-
-static inline int
-xlb_vip_filter_has(const struct xlb_tables *t, __u32 hash)
-{
-	return t->vip_filter[hash / 64] >> (hash & 63) & 1;
 }
 
 static inline __u32
@@ -187,7 +169,28 @@ struct xlb_settings {
 	__u32 tunnel_mtu;	/* 0: the link's */
 	__u16 gue_port;		/* host byte order */
 	__u16 pad;
+	__u32 pad2[12];
 };
+
+/* Rows of `backend` and `nexthop` are found by number. */
+struct xlb_tables {
+	struct xlb_settings settings;
+	struct xlb_vip vip[XLB_TABLE_ROWS];
+	struct xlb_service service[XLB_TABLE_ROWS];
+	/* One bit per xlb_vip_hash(): set before the first VIP with that hash
+	 * is published, cleared after the last one is taken out. A bit that is
+	 * set for nothing costs time, never truth. Tells sources that are VIPs
+	 * from the many that are not without touching the table. */
+	__u64 vip_filter[XLB_TABLE_ROWS / 64];
+	struct xlb_backend backend[XLB_BACKENDS];
+	struct xlb_nexthop nexthop[XLB_NEXTHOPS];
+};
+
+static inline int
+xlb_vip_filter_has(const struct xlb_tables *t, __u32 hash)
+{
+	return t->vip_filter[hash / 64] >> (hash & 63) & 1;
+}
 
 /* Every packet ends in exactly one of these. X(NAME, name, kind) */
 #define XLB_REASONS(X) \
@@ -284,11 +287,11 @@ struct xlb_saved {
 
 _Static_assert(sizeof(struct xlb_vip) == 32, "xlb_vip");
 _Static_assert(sizeof(struct xlb_service) == 16, "xlb_service");
-_Static_assert(sizeof(struct xlb_tables) == 3153920, "xlb_tables");
+_Static_assert(sizeof(struct xlb_tables) == 4726912, "xlb_tables");
 _Static_assert(sizeof(struct xlb_ring) == 128, "xlb_ring");
 _Static_assert(sizeof(struct xlb_backend) == 32, "xlb_backend");
 _Static_assert(sizeof(struct xlb_nexthop) == 64, "xlb_nexthop");
-_Static_assert(sizeof(struct xlb_settings) == 80, "xlb_settings");
+_Static_assert(sizeof(struct xlb_settings) == 128, "xlb_settings");
 _Static_assert(sizeof(struct xlb_service_stats) == 64, "xlb_service_stats");
 _Static_assert(sizeof(struct xlb_fragment_key) == 40, "xlb_fragment_key");
 _Static_assert(sizeof(struct xlb_fragment) == 48, "xlb_fragment");

@@ -15,17 +15,13 @@
 #include "io/log.h"
 
 const char *const map_name[MAP_IDS] = {
-	[MAP_SETTINGS] = "settings", [MAP_VIPS] = "vips",
-	[MAP_RING_TABLE] = "ring_table", [MAP_BACKENDS] = "backends",
-	[MAP_NEXTHOPS] = "nexthops", [MAP_TX_PORTS] = "tx_ports",
+	[MAP_TABLES] = "tables", [MAP_RING_TABLE] = "ring_table",
+	[MAP_TX_PORTS] = "tx_ports",
 	[MAP_REASONS] = "reasons", [MAP_SERVICE_STATS] = "service_stats",
 	[MAP_BACKEND_STATS] = "backend_stats", [MAP_HEALTH] = "health",
 	[MAP_GRACE] = "grace", [MAP_SAVED] = "saved",
 	[MAP_FRAGMENTS] = "fragments", [MAP_RARE] = "rare",
 };
-
-#define BACKENDS_BYTES (XLB_BACKENDS * sizeof(struct xlb_backend))
-#define NEXTHOPS_BYTES (XLB_NEXTHOPS * sizeof(struct xlb_nexthop))
 
 static size_t
 pages(size_t size)
@@ -54,12 +50,8 @@ maps_unmap(void *p, size_t size)
 static int
 maps_attach(struct maps *m)
 {
-	m->tables = maps_map(m->fd[MAP_VIPS], sizeof(*m->tables));
-	m->backend = maps_map(m->fd[MAP_BACKENDS], BACKENDS_BYTES);
-	m->nexthop = maps_map(m->fd[MAP_NEXTHOPS], NEXTHOPS_BYTES);
-	m->settings = maps_map(m->fd[MAP_SETTINGS], sizeof(*m->settings));
-	if (m->tables == NULL || m->backend == NULL || m->nexthop == NULL ||
-	    m->settings == NULL)
+	m->tables = maps_map(m->fd[MAP_TABLES], sizeof(*m->tables));
+	if (m->tables == NULL)
 		return -errno;
 	m->grace_fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "xlb_grace",
 	    sizeof(uint32_t), sizeof(uint32_t), 1, NULL);
@@ -117,9 +109,6 @@ maps_close(struct maps *m)
 			close(m->ring[i].fd);
 	}
 	maps_unmap(m->tables, sizeof(*m->tables));
-	maps_unmap(m->backend, BACKENDS_BYTES);
-	maps_unmap(m->nexthop, NEXTHOPS_BYTES);
-	maps_unmap(m->settings, sizeof(*m->settings));
 	for (i = 0; i < MAP_IDS; i++)
 		if (m->fd[i] >= 0)
 			close(m->fd[i]);
@@ -195,13 +184,13 @@ read_backends(const struct maps *m, struct arena *a, struct state *s)
 	uint32_t i;
 
 	for (i = 1; i < XLB_BACKENDS; i++) {
-		memcpy(addr.b, m->backend[i].addr, sizeof(addr.b));
+		memcpy(addr.b, m->tables->backend[i].addr, sizeof(addr.b));
 		if (addr_is_zero(&addr))
 			continue;
 		b = arena_grow(a, &s->backend, s->nbackend++, sizeof(*b));
 		b->addr = addr;
 		b->number = i;
-		b->nexthop = m->backend[i].nexthop;
+		b->nexthop = m->tables->backend[i].nexthop;
 	}
 }
 
@@ -214,7 +203,7 @@ read_nexthops(const struct maps *m, struct arena *a, struct state *s)
 	uint32_t i;
 
 	for (i = 1; i < XLB_NEXTHOPS; i++) {
-		row = &m->nexthop[i];
+		row = &m->tables->nexthop[i];
 		if (!(row->flags & XLB_NEXTHOP_VALID))
 			continue;
 		nh = arena_grow(a, &s->nexthop, s->nnexthop++, sizeof(*nh));
@@ -272,9 +261,9 @@ maps_read(struct maps *m, struct arena *a, struct state *found)
 
 	ring_bury(m);
 	memset(found, 0, sizeof(*found));
-	found->settings = *m->settings;
+	found->settings = m->tables->settings;
 	found->ring_size = m->ring_size;
-	found->seed = m->settings->seed;
+	found->seed = m->tables->settings.seed;
 	read_vips(m, a, found);
 	read_services(m, a, found);
 	read_backends(m, a, found);

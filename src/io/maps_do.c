@@ -49,7 +49,7 @@ counters_zero(struct maps *m, enum map_id id, uint32_t number, size_t size)
 static int
 settings_put(struct maps *m, const struct xlb_settings *s)
 {
-	uint64_t *to = (uint64_t *)m->settings, from[sizeof(*s) / 8];
+	uint64_t *to = (uint64_t *)&m->tables->settings, from[sizeof(*s) / 8];
 	size_t i;
 
 	_Static_assert(sizeof(*s) % 8 == 0, "whole words");
@@ -110,7 +110,7 @@ nexthop_put(struct maps *m, uint32_t number, const struct state_nexthop *nh)
 
 	if (number == 0 || number >= XLB_NEXTHOPS)
 		return -EINVAL;
-	to = &m->nexthop[number];
+	to = &m->tables->nexthop[number];
 	same = *to;
 	same.mac_vlan = mac_vlan;
 	if (memcmp(&same, &row, sizeof(row)) != 0) {
@@ -138,8 +138,8 @@ nexthop_del(struct maps *m, uint32_t number)
 	rc = settle(m);
 	if (rc < 0)
 		return rc;
-	__atomic_store_n(&m->nexthop[number].flags, 0, __ATOMIC_SEQ_CST);
-	m->nexthop[number] = none;
+	__atomic_store_n(&m->tables->nexthop[number].flags, 0, __ATOMIC_SEQ_CST);
+	m->tables->nexthop[number] = none;
 	return 0;
 }
 
@@ -163,7 +163,7 @@ backend_put(struct maps *m, uint32_t number, const struct state_backend *b)
 
 	if (number == 0 || number >= XLB_BACKENDS)
 		return -EINVAL;
-	to = &m->backend[number];
+	to = &m->tables->backend[number];
 	if (memcmp(to->addr, b->addr.b, sizeof(to->addr)) != 0) {
 		rc = counters_zero(m, MAP_BACKEND_STATS, number,
 		    sizeof(struct xlb_backend_stats));
@@ -188,7 +188,7 @@ backend_del(struct maps *m, uint32_t number)
 	rc = settle(m);
 	if (rc < 0)
 		return rc;
-	to = &m->backend[number];
+	to = &m->tables->backend[number];
 	__atomic_store_n(&to->nexthop, 0, __ATOMIC_RELEASE);
 	memset(to, 0, sizeof(*to));
 	return 0;

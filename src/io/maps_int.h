@@ -8,12 +8,12 @@
 
 #include "io/maps.h"
 
-/* In the order they are pinned: where `settings` is missing, nothing that
- * depends on ring_size, seed or hash_key is pinned either. */
+/* In the order they are pinned: `tables` has the settings, and where it is
+ * missing, nothing that depends on ring_size, seed or hash_key is pinned. */
 enum map_id {
-	MAP_SETTINGS, MAP_VIPS, MAP_RING_TABLE, MAP_BACKENDS, MAP_NEXTHOPS,
-	MAP_TX_PORTS, MAP_REASONS, MAP_SERVICE_STATS, MAP_BACKEND_STATS,
-	MAP_HEALTH, MAP_GRACE, MAP_SAVED, MAP_FRAGMENTS, MAP_RARE, MAP_IDS
+	MAP_TABLES, MAP_RING_TABLE, MAP_TX_PORTS, MAP_REASONS,
+	MAP_SERVICE_STATS, MAP_BACKEND_STATS, MAP_HEALTH, MAP_GRACE,
+	MAP_SAVED, MAP_FRAGMENTS, MAP_RARE, MAP_IDS
 };
 extern const char *const map_name[MAP_IDS];	/* names of the pins */
 
@@ -33,9 +33,6 @@ struct maps {
 	int fd[MAP_IDS];
 	int grace_fd;		/* an inner map for `grace` */
 	struct xlb_tables *tables;
-	struct xlb_backend *backend;
-	struct xlb_nexthop *nexthop;
-	struct xlb_settings *settings;
 	struct maps_ring ring[XLB_RINGS];
 	/* rings taken out; mapped until no `found` points into them */
 	struct xlb_ring **dead;

@@ -168,7 +168,7 @@ prog_open(const struct prog_config *c, struct prog **out)
 	rc = load_init(c, &l);
 	if (rc == 0)
 		rc = prog_load(p, &l);
-	p->adopted = l.pinned[MAP_SETTINGS];
+	p->adopted = l.pinned[MAP_TABLES];
 	load_fini(&l);
 	if (rc < 0) {
 		prog_close(p);

@@ -126,15 +126,16 @@ map_check(int fd, const char *name, const struct spec *s)
 static int
 settings_check(const struct load *l)
 {
-	struct xlb_settings s;
-	uint32_t zero = 0;
+	struct xlb_settings *at = maps_map(l->fd[MAP_TABLES], sizeof(*at)), s;
 	int rc;
 
-	if (bpf_map_lookup_elem(l->fd[MAP_SETTINGS], &zero, &s) < 0) {
+	if (at == NULL) {
 		rc = -errno;
-		log_warn("maps: settings");
+		log_warn("maps: tables");
 		return rc;
 	}
+	s = *at;
+	maps_unmap(at, sizeof(*at));
 	if (s.abi != XLB_ABI)
 		log_warnx("maps: pinned with layout %u, this xlbd has %u: "
 		    FLUSH, s.abi, XLB_ABI);
@@ -174,13 +175,13 @@ load_pins(struct load *l)
 		rc = map_check(l->fd[i], map_name[i], &l->spec[i]);
 		if (rc < 0)
 			return rc;
-		if (!l->pinned[MAP_SETTINGS]) {
-			log_warnx("maps: %s is pinned, settings is not: " FLUSH,
+		if (!l->pinned[MAP_TABLES]) {
+			log_warnx("maps: %s is pinned, tables is not: " FLUSH,
 			    map_name[i]);
 			return -EEXIST;
 		}
 	}
-	rc = l->pinned[MAP_SETTINGS] ? settings_check(l) : 0;
+	rc = l->pinned[MAP_TABLES] ? settings_check(l) : 0;
 	return rc < 0 ? rc : ring_check(l->c->bpf_dir, l->c->ring_size);
 }
 
@@ -291,16 +292,16 @@ load_run(struct load *l)
 static int
 settings_init(const struct load *l)
 {
-	struct xlb_settings s;
-	uint32_t zero = 0;
+	struct xlb_settings *s = maps_map(l->fd[MAP_TABLES], sizeof(*s));
 
-	memset(&s, 0, sizeof(s));
-	s.abi = XLB_ABI;
-	s.ring_size = l->c->ring_size;
-	s.seed = l->c->seed;
-	memcpy(s.hash_key, l->c->hash_key, sizeof(s.hash_key));
-	return bpf_map_update_elem(l->fd[MAP_SETTINGS], &zero, &s,
-	    BPF_ANY) < 0 ? -errno : 0;
+	if (s == NULL)
+		return -errno;
+	s->abi = XLB_ABI;
+	s->ring_size = l->c->ring_size;
+	s->seed = l->c->seed;
+	memcpy(s->hash_key, l->c->hash_key, sizeof(s->hash_key));
+	maps_unmap(s, sizeof(*s));
+	return 0;
 }
 
 static int
@@ -328,7 +329,7 @@ load_pin(struct load *l)
 			continue;
 		pin_path(path, l->c->bpf_dir, "%s", map_name[i]);
 		rc = map_new(l, (enum map_id)i);
-		if (rc == 0 && i == MAP_SETTINGS)
+		if (rc == 0 && i == MAP_TABLES)
 			rc = settings_init(l);
 		if (rc == 0 && bpf_obj_pin(l->fd[i], path) < 0)
 			rc = -errno;

@@ -135,27 +135,20 @@ int
 tables_open(bool frags, uint32_t *insns)
 {
 	char why[256] = "";
-	struct xlb_settings *settings;
 	struct xlb_tables *tables;
-	struct xlb_backend *backends;
-	struct xlb_nexthop *nexthops;
 	size_t len;
 
 	if (engine_open(RING_SIZE, frags, insns, why, sizeof(why)) != 0) {
 		fprintf(stderr, "bench: xlb: %s\n", why);
 		return -1;
 	}
-	settings = engine_map("settings", &len);
-	tables = engine_map("vips", &len);
-	backends = engine_map("backends", &len);
-	nexthops = engine_map("nexthops", &len);
-	if (settings == NULL || tables == NULL || backends == NULL ||
-	    nexthops == NULL || ring_put(0) != 0 || ring_put(1) != 0) {
+	tables = engine_map("tables", &len);
+	if (tables == NULL || ring_put(0) != 0 || ring_put(1) != 0) {
 		fprintf(stderr, "bench: xlb: a map is missing\n");
 		return -1;
 	}
-	settings_put(settings);
+	settings_put(&tables->settings);
 	services_put(tables);
-	backends_put(backends, nexthops);
+	backends_put(tables->backend, tables->nexthop);
 	return engine_program();
 }

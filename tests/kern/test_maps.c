@@ -709,11 +709,11 @@ next_hops_change_in_place(void **state)
 	must(OP_NEXTHOP_PUT, 4, &h);
 	h.mac[5] = 9;
 	must(OP_NEXTHOP_PUT, 4, &h);
-	assert_memory_equal(&m->nexthop[4].mac_vlan, wire, 8);
-	assert_int_equal(m->nexthop[4].flags, XLB_NEXTHOP_VALID);
-	assert_int_equal(m->nexthop[4].mtu, 1500);
+	assert_memory_equal(&m->tables->nexthop[4].mac_vlan, wire, 8);
+	assert_int_equal(m->tables->nexthop[4].flags, XLB_NEXTHOP_VALID);
+	assert_int_equal(m->tables->nexthop[4].mtu, 1500);
 	must(OP_NEXTHOP_DEL, 4, &h);
-	assert_int_equal(m->nexthop[4].mac_vlan, 0);
+	assert_int_equal(m->tables->nexthop[4].mac_vlan, 0);
 	assert_int_equal(maps_do(m, &op), -EINVAL);
 	op.id = XLB_NEXTHOPS;
 	assert_int_equal(maps_do(m, &op), -EINVAL);

@@ -436,19 +436,21 @@ maps_that_do_not_fit_are_refused_by_name(void **state)
 	other.hash_key[3]++;
 	refused(&other, "maglev.key_file");
 
-	run("rm %s/backends", KERN_DIR);
-	fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "backends", 4, 24, 100, NULL);
-	assert_int_equal(bpf_obj_pin(fd, KERN_DIR "/backends"), 0);
+	run("rm %s/backend_stats", KERN_DIR);
+	fd = bpf_map_create(BPF_MAP_TYPE_PERCPU_ARRAY, "backend_stats", 4, 24,
+	    100, NULL);
+	assert_int_equal(bpf_obj_pin(fd, KERN_DIR "/backend_stats"), 0);
 	close(fd);
-	refused(&c, "backends: value size 24 is pinned, this xlbd needs 32");
-	run("rm %s/backends", KERN_DIR);
-	fd = bpf_map_create(BPF_MAP_TYPE_HASH, "backends", 4, 32, XLB_BACKENDS,
-	    NULL);
-	assert_int_equal(bpf_obj_pin(fd, KERN_DIR "/backends"), 0);
+	refused(&c, "backend_stats: value size 24 is pinned, this xlbd needs "
+	    "16");
+	run("rm %s/backend_stats", KERN_DIR);
+	fd = bpf_map_create(BPF_MAP_TYPE_HASH, "backend_stats", 4, 16,
+	    XLB_BACKENDS, NULL);
+	assert_int_equal(bpf_obj_pin(fd, KERN_DIR "/backend_stats"), 0);
 	close(fd);
-	refused(&c, "backends: type 1 is pinned, this xlbd needs 2");
-	run("rm %s/settings", KERN_DIR);
-	refused(&c, "vips is pinned, settings is not");
+	refused(&c, "backend_stats: type 1 is pinned, this xlbd needs 6");
+	run("rm %s/tables", KERN_DIR);
+	refused(&c, "ring_table is pinned, tables is not");
 }
 
 /* A table of smaller rings: the verifier sees that a slot may lie outside. */
@@ -490,7 +492,7 @@ a_lost_map_is_made_again_and_used(void **state)
 	assert_int_equal(attach(p, "e0", XDP_MODE_NATIVE, &row), 0);
 	link = link_id(row.ifindex, &id);
 	prog_close(p);
-	run("rm %s/vips %s/health", KERN_DIR, KERN_DIR);
+	run("rm %s/ring_table %s/health", KERN_DIR, KERN_DIR);
 	p = open_with(&c);
 	/* the old program reads a table that nobody can write any more */
 	assert_int_equal(link_id(row.ifindex, &now), link);

@@ -28,8 +28,7 @@ struct host_map {
     sizeof(*(map).max_entries) / sizeof(int), NULL }
 
 static struct host_map host_map[] = {
-	HOST_MAP(vips), HOST_MAP(backends), HOST_MAP(nexthops),
-	HOST_MAP(settings), HOST_MAP(reasons), HOST_MAP(service_stats),
+	HOST_MAP(tables), HOST_MAP(reasons), HOST_MAP(service_stats),
 	HOST_MAP(backend_stats), HOST_MAP(rare)
 };
 #define HOST_MAPS (sizeof(host_map) / sizeof(host_map[0]))

@@ -17,6 +17,12 @@ DROP, PASS, TX, REDIRECT = 1, 2, 3, 4
 TCP, UDP = 6, 17
 ROWS = 65536
 GONE = 0xffffffff
+# where things are in struct xlb_tables
+SETTINGS, VIPS = 0, 128
+SERVICES = VIPS + ROWS * 32
+FILTER = SERVICES + ROWS * 16
+BACKENDS = FILTER + ROWS // 8
+NEXTHOPS = BACKENDS + 16384 * 32
 LOCAL, ANY_TCP, ANY_UDP = 1, 2, 4
 GUE, SOURCE = 1, 4
 M64 = (1 << 64) - 1
@@ -131,8 +137,9 @@ class Program:
             answers.append(answer)
         return answers if len(lines) > 1 else answers[0]
 
-    def put(self, name, offset, data):
-        self.ask(f"put {name} {offset} {data.hex()}")
+    def put(self, offset, data):
+        """Into struct xlb_tables."""
+        self.ask(f"put tables {offset} {data.hex()}")
 
     def settings(self, source4=None, source6=None):
         """Prefixes as (address, length)."""
@@ -143,20 +150,20 @@ class Program:
                 address = short(prefix[0])
                 mask = ((1 << bits - prefix[1]) - 1).to_bytes(bits // 8, "big")
             s += address + mask
-        self.put("settings", 0, s + struct.pack("=IHH", 0, 6080, 0))
+        self.put(SETTINGS, s + struct.pack("=IHH", 0, 6080, 0))
 
     def vip(self, address, number, flags=0, at=None, known=True):
         row = vip_hash(address) if at is None else at
         while row in self.vip_rows and self.vip_rows[row] != address:
             row = (row + 1) % ROWS
         self.vip_rows[row] = address
-        self.put("vips", row * 32, wire(address) +
+        self.put(VIPS + row * 32, wire(address) +
                  struct.pack("=IIQ", number, flags, 0))
         word = vip_hash(address) // 64
         if known:
             self.filter[word] = self.filter.get(word, 0) | \
                 1 << vip_hash(address) % 64
-            self.put("vips", ROWS * 48 + word * 8,
+            self.put(FILTER + word * 8,
                      struct.pack("=Q", self.filter[word]))
         return row
 
@@ -167,7 +174,7 @@ class Program:
             row = (row + 1) % ROWS
         self.service_rows[row] = key
         word = number | ring << 16 | ring << 32 | flags << 48
-        self.put("vips", ROWS * 32 + row * 16, struct.pack("=QQ", key, word))
+        self.put(SERVICES + row * 16, struct.pack("=QQ", key, word))
 
     def ring(self, number):
         self.ask(f"ring {number}")
@@ -186,7 +193,7 @@ class Program:
         self.slots(number, [backend] * self.ring_size)
 
     def backend(self, number, address, hop):
-        self.put("backends", number * 32,
+        self.put(BACKENDS + number * 32,
                  wire(address) + struct.pack("=IIII", hop, 0, 0, 0))
 
     def hop(self, number, mac, src_mac, src, ifindex=1, mtu=1500, vlan=0):
@@ -197,7 +204,7 @@ class Program:
         data += bytes.fromhex(src_mac.replace(":", "")) + \
             struct.pack("=HII", mtu, ifindex, 1) + wire(src) + bytes(24)
         assert len(data) == 64
-        self.put("nexthops", number * 64, data)
+        self.put(NEXTHOPS + number * 64, data)
 
     def run(self, frame, service=0, backend=1):
         """Action, frame, reason, and counters of a service and a backend."""

@@ -20,7 +20,7 @@ except ImportError:
     sys.exit(0)
 
 from rig import (ANY_TCP, ANY_UDP, GONE, GUE, LOCAL, REDIRECT, SOURCE, TCP, TX,
-                 UDP, Program, Skip, Tap, checksum_ok, short, siphash,
+                 UDP, VIPS, Program, Skip, Tap, checksum_ok, short, siphash,
                  vip_hash)
 
 VIP = {4: "203.0.113.10", 6: "2001:db8:5::10"}
@@ -934,14 +934,14 @@ def probing(p):
     p.expect(frame, "not_vip")
     p.vip_rows[row] = "taken"
     for i in range(1, 32):
-        p.put("vips", (at + i) % 65536 * 32 + 16, struct.pack("=I", GONE))
-    p.put("vips", (at + 31) % 65536 * 32, bytes(10) + b"\xff\xff" +
+        p.put(VIPS + (at + i) % 65536 * 32 + 16, struct.pack("=I", GONE))
+    p.put(VIPS + (at + 31) % 65536 * 32, bytes(10) + b"\xff\xff" +
           short(vip) + struct.pack("=II", 77, LOCAL))
     p.expect(frame, "vip_local")
-    p.put("vips", (at + 5) % 65536 * 32 + 16, struct.pack("=I", 0))
+    p.put(VIPS + (at + 5) % 65536 * 32 + 16, struct.pack("=I", 0))
     p.expect(frame, "not_vip")
     for i in range(32):
-        p.put("vips", (at + i) % 65536 * 32, bytes(32))
+        p.put(VIPS + (at + i) % 65536 * 32, bytes(32))
 
 
 CASES = [every_form, exact_port_beats_any, the_hash_selects_the_slot,
