@@ -46,7 +46,8 @@ static __always_inline __u32
 select_slot(__u32 number, __u32 hash)
 {
 	const struct xlb_ring *ring;
-	__u32 zero = 0, size = ring_size, at;
+	__u32 zero = 0, size = ring_size;
+	__u64 at;	/* 6.1 keeps track of 64 bits better than of 32 */
 	void *inner;
 
 	inner = bpf_map_lookup_elem(&ring_table, &number);
