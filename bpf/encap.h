@@ -55,7 +55,8 @@ encap_outer4(const struct pkt *p, const struct encap *e, __u8 *ip)
 	sum = (sum >> 16) + (sum & 0xffff);
 	sum = (sum >> 16) + sum;
 	put32(ip, word[0]);
-	put64(ip + 4, (__u64)word[2] << 32 | word[1] );
+	put32(ip + 4, word[1]);
+	put32(ip + 8, word[2]);
 	put16(ip + 10, ~sum);
 	put32(ip + 12, src);
 	put32(ip + 16, dst);
@@ -89,8 +90,8 @@ encap_outer6(const struct pkt *p, const struct encap *e, __u8 *ip)
 	put64(ip + 32, get64(p->to->addr + 8));
 }
 
-/* Destination and source in one word each; the ABI keeps the destination and
- * the tag in wire order. */
+/* Two words as they lie in the row, destination and tag, source and MTU; each
+ * is followed by what belongs in the place of its last two bytes. */
 static __always_inline void
 encap_link(const struct pkt *p, const struct encap *e, __u8 *eth,
     __u16 ethertype)

@@ -90,8 +90,10 @@ vip_martian4(const struct pkt *p)
 	__u32 src = be32(p->src[3]);
 	__u8 top = src >> 24;
 
-	if ((__u32)(top - 1) >= 223 || top == 127)
-		return (top & 0xf0) != 0xf0 || src == ~0U;
+	/* two compares for 0, 127 and 224 on; of those from 240 on the last */
+	if (((__u32)(top - 1) >= 223 || top == 127) &&
+	    (top < 240 || src == ~0U))
+		return 1;
 	return s->source4 != 0 &&
 	    ((p->src[3] ^ s->source4) & ~s->source4_mask) == 0;
 }

@@ -882,6 +882,14 @@ def martians(p):
     for src in ("2001:db8:fe::1", "2001:db8:ff:1::1", "fe80::1", "::2",
                 "fd00::1", "::1:1"):
         assert p.run(framed(packet(6, src=src)))[2] == "forward", src
+    # 240/4 may be somebody's, and may be the tunnel's
+    p.settings(("240.1.0.0", 16))
+    p.expect(framed(packet(4, src="240.1.2.3")), "martian")
+    p.expect(framed(packet(4, src="255.255.255.255")), "martian")
+    for src in ("240.2.0.1", "254.0.0.1", "223.255.255.255", "1.0.0.1",
+                "126.255.255.255", "128.0.0.1"):
+        inner = packet(4, src=src)
+        p.forward(framed(inner), TLS, 1, len(inner))
     p.settings()
     assert p.run(framed(packet(4, src="10.255.0.1")))[2] == "forward"
     assert p.run(framed(packet(6, src="2001:db8:ff::1")))[2] == "forward"
