@@ -26,6 +26,14 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: "whole" in item.fixturenames)
 
 
+def opened(f):
+    try:
+        f.open()
+        return True
+    except lab.Busy:
+        return False
+
+
 @pytest.fixture(scope="session")
 def network():
     """Router, backends and links; no node yet."""
@@ -33,6 +41,8 @@ def network():
         pytest.skip("needs root: network namespaces and BPF")
     f = fab.Fabric()
     try:
+        lab.wait("another run to leave the fabric", lambda: opened(f), 300,
+                 pause=1)
         f.up_network()
         yield f
     finally:

@@ -508,7 +508,8 @@ services:
     # ---- all of it --------------------------------------------------------
 
     def up_network(self):
-        self.open()
+        if self.fd is None:
+            self.open()
         self.build_network()
         self.test_itself()
         self.start_bird("router", self.router_conf())

@@ -33,6 +33,10 @@ class FabricError(Exception):
     """Something did not come about; says what was waited for and what is."""
 
 
+class Busy(FabricError):
+    """Another run has the fabric; it will end."""
+
+
 def wait(what, check, timeout=10.0, seen=None, pause=0.02):
     """Polls check() until it returns something true, and returns that."""
     end = time.monotonic() + timeout
@@ -121,7 +125,7 @@ def claim():
                 return fd, not made
         except BlockingIOError:
             os.close(fd)
-            raise FabricError(
+            raise Busy(
                 "a fabric is in use by another run of the demo or the tests; "
                 "there can be one at a time") from None
         os.close(fd)  # removed by its owner meanwhile
