@@ -29,9 +29,10 @@ struct {
 struct encap {
 	__u64 mac_vlan;
 	__u32 link_len;		/* of the outer frame */
-	__u32 outer_len;	/* of the outer IP header */
+	__u32 outer_len;	/* of the outer IP header, and UDP's */
 	__u16 tag_type, tag;	/* wire */
-	__u8 proto;		/* of the inner packet */
+	__u8 proto;		/* of the inner packet, or UDP */
+	__u8 own;		/* outer source: this node's address */
 };
 
 /* RFC 2003, with DF set and so without an id (RFC 6864). */
@@ -42,7 +43,7 @@ encap_outer4(const struct pkt *p, const struct encap *e, __u8 *ip)
 	__be32 src = s->source4, dst = get32(p->to->addr + 12), word[3];
 	__u64 sum;
 
-	if (src != 0)
+	if (src != 0 && !e->own)
 		src |= (__u32)p->flow & s->source4_mask;
 	else
 		src = get32(p->hop->src + 12);
@@ -63,12 +64,12 @@ encap_outer4(const struct pkt *p, const struct encap *e, __u8 *ip)
 }
 
 static __always_inline void
-encap_source6(const struct pkt *p, __u8 *at)
+encap_source6(const struct pkt *p, const struct encap *e, __u8 *at)
 {
 	const struct xlb_settings *s = &p->tables->settings;
 	__u64 high = get64(s->source6), low = get64(s->source6 + 8);
 
-	if ((high | low) != 0) {
+	if ((high | low) != 0 && !e->own) {
 		low |= p->flow & get64(s->source6_mask + 8);
 	} else {
 		high = get64(p->hop->src);
@@ -84,8 +85,9 @@ encap_outer6(const struct pkt *p, const struct encap *e, __u8 *ip)
 {
 	put32(ip, be32(6U << 28 | (__u32)p->tos << 20 |
 	    ((__u32)p->flow & 0xfffff)));
-	put32(ip + 4, be32(p->len << 16 | (__u32)e->proto << 8 | ENCAP_TTL));
-	encap_source6(p, ip + 8);
+	put32(ip + 4, be32((p->len + e->outer_len - PARSE_IP6_LEN) << 16 |
+	    (__u32)e->proto << 8 | ENCAP_TTL));
+	encap_source6(p, e, ip + 8);
 	put64(ip + 24, get64(p->to->addr));
 	put64(ip + 32, get64(p->to->addr + 8));
 }
@@ -149,14 +151,10 @@ encap_room(struct pkt *p, const struct encap *e)
 }
 
 static __always_inline enum xlb_reason
-encap_as(struct pkt *p, struct encap *e, int outer6)
+encap_write(struct pkt *p, const struct encap *e, int outer6)
 {
-	__u8 *data;
+	__u8 *data = encap_room(p, e);
 
-	e->outer_len = outer6 ? PARSE_IP6_LEN : PARSE_IP4_LEN;
-	if (p->len + e->outer_len > p->hop->mtu)
-		PKT_END(XLB_REASON_TOO_BIG_NO_DF);
-	data = encap_room(p, e);
 	if (data == NULL)
 		PKT_END(XLB_REASON_ENCAP_FAILED);
 	encap_link(p, e, data, be16(outer6 ? ETH_P_IPV6 : ETH_P_IP));
@@ -168,24 +166,45 @@ encap_as(struct pkt *p, struct encap *e, int outer6)
 }
 
 static __always_inline enum xlb_reason
+encap_as(struct pkt *p, struct encap *e, int outer6)
+{
+	e->outer_len = outer6 ? PARSE_IP6_LEN : PARSE_IP4_LEN;
+	if (p->len + e->outer_len > p->hop->mtu)
+		PKT_END(PKT_SLOW);
+	return encap_write(p, e, outer6);
+}
+
+/* The outer link header. */
+static __always_inline enum xlb_reason
+encap_begin(const struct pkt *p, struct encap *e)
+{
+	__be16 tag;
+
+	e->mac_vlan = READ_ONCE(p->hop->mac_vlan);
+	if (e->mac_vlan == 0)
+		PKT_END(XLB_REASON_NO_NEIGHBOR);
+	e->link_len = ETH_HLEN;
+	tag = SYS_LITTLE ? e->mac_vlan >> 48 : e->mac_vlan & 0xffff;
+	if (tag != 0)
+		encap_tag(p, e, tag);
+	return PKT_NEXT;
+}
+
+static __always_inline int
+encap_is_outer6(const struct pkt *p)
+{
+	return get64(p->to->addr) != 0 ||
+	    get32(p->to->addr + 8) != be32(PARSE_V4_MAPPED);
+}
+
+static __always_inline enum xlb_reason
 encap_push(struct pkt *p, int v6)
 {
 	struct encap e = { 0 };
-	__be16 tag;
 
-	if ((XLB_WORD_FLAGS(p->service) & XLB_SERVICE_FORWARD) !=
-	    XLB_FORWARD_IPIP)
-		PKT_END(XLB_REASON_ENCAP_FAILED);
-	e.mac_vlan = READ_ONCE(p->hop->mac_vlan);
-	if (e.mac_vlan == 0)
-		PKT_END(XLB_REASON_NO_NEIGHBOR);
+	PKT_STAGE(encap_begin(p, &e));
 	e.proto = v6 ? IPPROTO_IPV6 : IPPROTO_IPIP;
-	e.link_len = ETH_HLEN;
-	tag = SYS_LITTLE ? e.mac_vlan >> 48 : e.mac_vlan & 0xffff;
-	if (tag != 0)
-		encap_tag(p, &e, tag);
-	if (get64(p->to->addr) == 0 &&
-	    get32(p->to->addr + 8) == be32(PARSE_V4_MAPPED))
+	if (!encap_is_outer6(p))
 		return encap_as(p, &e, 0);
 	return encap_as(p, &e, 1);
 }

@@ -201,7 +201,7 @@ slow(struct sys_ctx *ctx)
 	if (action == SLOW_ECHO)
 		return xlb_echo(ctx, r->packet,
 		    r->to >> 24 & OTHER_V6);
-	return xlb_other(ctx, r->flow, r->service, r->packet, r->to);
+	return other(ctx, r->flow, r->service, r->packet, r->to);
 }
 
 #endif

@@ -37,6 +37,13 @@ xlb_serve(struct pkt *p, int v6)
 {
 	PKT_STAGE(select_hash(p, v6));
 	PKT_STAGE(select_backend(p));
+	if ((XLB_WORD_FLAGS(p->service) & XLB_SERVICE_FORWARD) !=
+	    XLB_FORWARD_IPIP) {
+		p->action = other(p->ctx, p->flow, p->service, OTHER_PACKET(
+		    p->len, p->link_len, v6 ? PARSE_IP6_LEN : PARSE_IP4_LEN,
+		    0), OTHER_TO(p->backend, p->proto, v6 ? OTHER_V6 : 0));
+		PKT_END(PKT_DONE);
+	}
 	PKT_STAGE(select_hop(p));
 	PKT_STAGE(encap_push(p, v6));
 	return encap_send(p);
@@ -54,7 +61,7 @@ xlb_balance(struct pkt *p, int v6)
 	PKT_STAGE(vip_source(p, v6));
 	PKT_STAGE(vip_service(p));
 	reason = xlb_serve(p, v6);
-	if (reason != XLB_REASON_FORWARD && reason != PKT_SLOW)
+	if (reason != XLB_REASON_FORWARD && reason < PKT_NEXT)
 		stats_drop(p);
 	return reason;
 }
@@ -84,6 +91,8 @@ xlb(struct sys_ctx *ctx)
 	reason = xlb_packet(&p);
 	if (reason == PKT_SLOW)
 		return slow(ctx);
+	if (reason == PKT_DONE)
+		return p.action;
 	stats_reason(reason);
 	if (reason_verdict(reason) == VERDICT_SENT) {
 		stats_sent(&p);

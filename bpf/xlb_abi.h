@@ -251,10 +251,15 @@ struct xlb_fragment {
 	__u32 pad;
 };
 
+/* Answers "too big" per CPU: one in a millisecond, 200 at once. */
+#define XLB_ANSWER_EVERY 1000000	/* ns */
+#define XLB_ANSWER_BURST 200
+
 #define XLB_SCRATCH	512	/* bytes that a checksum takes at once */
 
 struct xlb_rare {
 	__u64 csum_full;	/* outer checksums that took all the payload */
+	__u64 answer_at;	/* "too big": when the next one is due, ns */
 	/* scratch: of one packet */
 	__u32 at;
 	__be32 id;
@@ -295,7 +300,7 @@ _Static_assert(sizeof(struct xlb_settings) == 128, "xlb_settings");
 _Static_assert(sizeof(struct xlb_service_stats) == 64, "xlb_service_stats");
 _Static_assert(sizeof(struct xlb_fragment_key) == 40, "xlb_fragment_key");
 _Static_assert(sizeof(struct xlb_fragment) == 48, "xlb_fragment");
-_Static_assert(sizeof(struct xlb_rare) == 656, "xlb_rare");
+_Static_assert(sizeof(struct xlb_rare) == 664, "xlb_rare");
 _Static_assert(sizeof(struct xlb_health_key) == 104, "xlb_health_key");
 _Static_assert(sizeof(struct xlb_health) == 16, "xlb_health");
 _Static_assert(sizeof(struct xlb_saved) == 16, "xlb_saved");

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "xlb.bpf.c"
 
@@ -194,12 +195,13 @@ bpf_csum_diff(__be32 *from, __u32 from_size, __be32 *to, __u32 to_size,
 	return (__s64)sum;
 }
 
-static uint64_t now;
-
 __u64
 bpf_ktime_get_coarse_ns(void)
 {
-	return now += 1000;
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (__u64)t.tv_sec * 1000000000 + (__u64)t.tv_nsec;
 }
 
 int

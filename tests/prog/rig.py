@@ -24,7 +24,7 @@ FILTER = SERVICES + ROWS * 16
 BACKENDS = FILTER + ROWS // 8
 NEXTHOPS = BACKENDS + 16384 * 32
 LOCAL, ANY_TCP, ANY_UDP = 1, 2, 4
-GUE, SOURCE = 1, 4
+GUE, L2, NAT, SOURCE = 1, 2, 3, 4
 M64 = (1 << 64) - 1
 
 
@@ -141,7 +141,7 @@ class Program:
         """Into struct xlb_tables."""
         self.ask(f"put tables {offset} {data.hex()}")
 
-    def settings(self, source4=None, source6=None):
+    def settings(self, source4=None, source6=None, tunnel_mtu=0):
         """Prefixes as (address, length)."""
         s = struct.pack("=IIQ", 1, self.ring_size, 0) + self.KEY
         for prefix, bits in ((source4, 32), (source6, 128)):
@@ -150,7 +150,7 @@ class Program:
                 address = short(prefix[0])
                 mask = ((1 << bits - prefix[1]) - 1).to_bytes(bits // 8, "big")
             s += address + mask
-        self.put(SETTINGS, s + struct.pack("=IHH", 0, 6080, 0))
+        self.put(SETTINGS, s + struct.pack("=IHH", tunnel_mtu, 6080, 0))
 
     def vip(self, address, number, flags=0, at=None, known=True):
         row = vip_hash(address) if at is None else at
@@ -196,13 +196,15 @@ class Program:
         self.put(BACKENDS + number * 32,
                  wire(address) + struct.pack("=IIII", hop, 0, 0, 0))
 
-    def hop(self, number, mac, src_mac, src, ifindex=1, mtu=1500, vlan=0):
+    def hop(self, number, mac, src_mac, src, ifindex=1, mtu=1500, vlan=0,
+            gateway=None):
         data = bytes(8)
         if mac:
             data = bytes.fromhex(mac.replace(":", "")) + \
                 struct.pack(">H", vlan)
         data += bytes.fromhex(src_mac.replace(":", "")) + \
-            struct.pack("=HII", mtu, ifindex, 1) + wire(src) + bytes(24)
+            struct.pack("=HII", mtu, ifindex, 1) + wire(src) + \
+            (wire(gateway) if gateway else bytes(16)) + bytes(8)
         assert len(data) == 64
         self.put(NEXTHOPS + number * 64, data)
 

@@ -3,9 +3,11 @@
 """The packet program, packet by packet, in the kernel and compiled for this
 machine. What has to come out is built with scapy."""
 
+import os
 import random
 import struct
 import sys
+import time
 
 try:
     from scapy.all import (ARP, Dot1AD, Dot1Q, Ether, ICMP, IP, IPv6, Raw, TCP
@@ -19,9 +21,9 @@ except ImportError:
     print("1..0 # SKIP scapy is missing (Debian: python3-scapy)")
     sys.exit(0)
 
-from rig import (ANY_TCP, ANY_UDP, GONE, GUE, LOCAL, REDIRECT, SOURCE, TCP, TX,
-                 UDP, VIPS, Program, Skip, Tap, checksum_ok, short, siphash,
-                 vip_hash)
+from rig import (ANY_TCP, ANY_UDP, GONE, GUE, L2, LOCAL, NAT, REASONS,
+                 REDIRECT, SOURCE, TCP, TX, UDP, VIPS, Program, Skip, Tap,
+                 checksum_ok, short, siphash, vip_hash)
 
 VIP = {4: "203.0.113.10", 6: "2001:db8:5::10"}
 ELSE = {4: "203.0.113.99", 6: "2001:db8:5::99"}
@@ -36,7 +38,8 @@ KIND = {4: b"\x08\0", 6: b"\x86\xdd"}     # ethertypes
 INSNS_MAX = 8000  # as loaded: a program that stays small
 # service numbers by (family, protocol, port)
 WEB, TLS, REST, QUIC, UREST = 1, 2, 3, 4, 5
-ALONE, STICKY = 21, 22
+ALONE, STICKY, TUNNEL, PLAIN = 21, 22, 31, 32
+OTHER = {4: "203.0.113.30", 6: "2001:db8:5::30"}    # a VIP
 
 
 def build(p):
@@ -57,6 +60,10 @@ def build(p):
         p.service(4 + (f == 6), UDP, 53, STICKY, 0, SOURCE)
         p.service(4 + (f == 6), TCP, 80, STICKY + 1, 1, GUE)
         p.service(4 + (f == 6), TCP, 81, STICKY + 2, 5)
+        for proto in (TCP, UDP):
+            p.service(4 + (f == 6), proto, 82, TUNNEL, 1, GUE)
+            p.service(4 + (f == 6), proto, 83, PLAIN, 1, L2)
+        p.service(4 + (f == 6), TCP, 84, STICKY + 3, 1, NAT)
     for number in range(4):
         p.ring(number)
     p.slots(0, [1 + i % 4 for i in range(p.ring_size)])
@@ -306,8 +313,11 @@ def the_mtu_is_kept(p):
             fits = packet(f, payload=bytes(1300 - outer - head))
             same(p.forward(framed(fits), TLS + 10 * (f == 6), backend,
                            len(fits)), wrapped(fits, backend))
-            p.expect(framed(packet(f, payload=bytes(1301 - outer - head))),
-                     "too_big_no_df", TLS + 10 * (f == 6))
+            large = packet(f, payload=bytes(1301 - outer - head))
+            if f == 4:              # without DF nobody can be told
+                p.expect(framed(large), "too_big_no_df", TLS)
+            else:
+                p.answer(framed(large), "too_big", TLS + 10)
             p.hop(backend, FAR.format(backend), OURS,
                   NODE[4 if outer == 20 else 6])
 
@@ -927,10 +937,263 @@ def no_neighbor(p):
     assert p.run(framed(inner))[2] == "forward"
 
 
+def told(inner, mtu, vip, tags=()):
+    """The answer to a packet that is too big, by scapy."""
+    f = inner[0] >> 4
+    link = Ether(src=OURS, dst=ROUTER)
+    for t in tags:
+        link = link / t.copy()
+    if f == 4:
+        out = IP(src=vip, dst=CLIENT[4], tos=0xc0, ttl=64, id=0, flags="DF") / \
+            ICMP(type=3, code=4, nexthopmtu=mtu) / Raw(inner[:548])
+    else:
+        out = IPv6(src=vip, dst=CLIENT[6], tc=0xc0, hlim=64) / \
+            ICMPv6PacketTooBig(mtu=mtu) / Raw(inner[:1232])
+    return framed(bytes(out), link)
+
+
+def too_big(p):
+    tags = [[], [Dot1Q(vlan=7, prio=3)], [Dot1AD(vlan=9), Dot1Q(vlan=7)]]
+    rng = random.Random(7)
+    for f in (4, 6):
+        df = {"flags": "DF"} if f == 4 else {}
+        for backend, outer in ((1, 20), (3, 40)):
+            far = NODE[4 if backend == 1 else 6]
+            for port, service, vip, more in (
+                    (443, TLS + 10 * (f == 6), VIP[f], 0),
+                    (82, TUNNEL, OTHER[f], 8)):
+                p.slots_all(1, backend)
+                for mtu, link in zip((1400, 700, 1499), tags):
+                    p.hop(backend, FAR.format(backend), OURS, far, mtu=mtu)
+                    fits = mtu - outer - more - (40 if f == 4 else 60)
+                    for over in (1, 2, 77):
+                        inner = packet(f, dst=vip, dport=port, payload=
+                                       rng.randbytes(fits + over), **df)
+                        frame = Ether(src=ROUTER, dst=OURS)
+                        for t in link:
+                            frame = frame / t.copy()
+                        same(p.answer(framed(inner, frame) + bytes(over),
+                                      "too_big", service),
+                             told(inner, mtu - outer - more, vip, link))
+                    inner = packet(f, dst=vip, dport=port,
+                                   payload=bytes(fits), **df)
+                    p.forward(framed(inner), service, backend, len(inner))
+                inner = packet(f, dst=vip, dport=port, payload=bytes(1460),
+                               **df)
+                # to a group: no answer
+                p.expect(framed(inner, Ether(src=ROUTER, dst="ff:ff:ff:ff:"
+                                             "ff:ff")), "too_big_rate",
+                         service)
+            p.hop(backend, FAR.format(backend), OURS, far)
+    p.hop(1, FAR.format(1), OURS, NODE[4], mtu=300)
+    p.slots_all(1, 1)
+    # the quote of a short one ends with it
+    for f in (4, 6):
+        inner = packet(f, payload=bytes(251), **({"flags": "DF"} if f == 4
+                                                else {}))
+        same(p.answer(framed(inner), "too_big", TLS + 10 * (f == 6)),
+             told(inner, 280, VIP[f]))
+    # with options; fragments; no errors about errors
+    inner = packet(4, payload=bytes(700), options=[IPOption(b"\x01" * 12)],
+                   flags="DF")
+    same(p.answer(framed(inner), "too_big", TLS), told(inner, 280, VIP[4]))
+    inner = extended([options6(IPv6ExtHdrDestOpt, 4)], payload=bytes(700))
+    same(p.answer(framed(inner), "too_big", TLS + 10),
+         told(inner, 280, VIP[6]))
+    first, second, *_ = pieces(packet(4, UDP, payload=bytes(1300)), 4321)
+    for piece, df, reason in ((first, 0, "too_big_no_df"), (second, 0,
+                              "too_big_no_df"), (second, 1, "too_big_no_df")):
+        piece = IP(piece)
+        piece.flags = int(piece.flags) | df * 2
+        del piece.chksum
+        p.expect(framed(bytes(piece)), reason, QUIC)
+    first, second, *_ = pieces(packet(6, UDP, payload=bytes(1300)), 4321)
+    for piece in (first, second):
+        same(p.answer(framed(piece), "too_big", QUIC + 10),
+             told(piece, 280, VIP[6]))
+    for f in (4, 6):
+        quote = quote_of(f, TCP, 443, 40000) + bytes(400)
+        p.expect(framed(error(f, ERRORS[f][0].copy(), quote)),
+                 "too_big_no_df", TLS + 10 * (f == 6))
+    p.hop(1, FAR.format(1), OURS, NODE[4])
+
+
+def too_big_is_limited(p):
+    """200 at once and 1000 a second, on each CPU."""
+    p.hop(1, FAR.format(1), OURS, NODE[4], mtu=300)
+    p.slots_all(1, 1)
+    frame = framed(packet(4, payload=bytes(300), flags="DF"))
+    began = time.monotonic()
+    count = f"count reasons 0 {len(REASONS)}"
+    before = [int(x) for x in p.ask(count).split()]
+    for _ in range(40):
+        p.ask(*["run " + frame.hex()] * 50)
+    cpus, took = os.cpu_count(), time.monotonic() - began
+    p.reasons = [int(x) for x in p.ask(count).split()]
+    grown = {r: n - o for r, n, o in zip(REASONS, p.reasons, before) if n != o}
+    assert sum(grown.values()) == 2000 and set(grown) <= {"too_big",
+                                                         "too_big_rate"}, grown
+    sent = grown["too_big"]
+    assert 150 <= sent <= cpus * (200 + 1000 * took) + 20, (grown, took)
+    assert grown.get("too_big_rate", 0) > 0 or took > 1.5, (grown, took)
+    p.hop(1, FAR.format(1), OURS, NODE[4])
+    time.sleep(0.25)
+    return f"{sent} answers in {took:.1f} s"
+
+
+def gue_wrapped(inner, backend, of=None, link=None):
+    """GUE, variant 1: scapy sums up all of it."""
+    f, dst = inner[0] >> 4, BACKEND[backend]
+    tos = inner[1] if f == 4 else (inner[0] << 8 | inner[1]) >> 4 & 0xff
+    h = flow_hash(of or inner)
+    udp = Udp(sport=32768 | h & 32767, dport=6080)
+    if ":" in dst:
+        out = IPv6(src=NODE[6], dst=dst, tc=tos, hlim=64, fl=h & 0xfffff) / \
+            udp / Raw(inner)
+    else:
+        udp.chksum = 0
+        out = IP(src=NODE[4], dst=dst, tos=tos, ttl=64, id=0, flags="DF") / \
+            udp / Raw(inner)
+    return framed(bytes(out), link or Ether(src=OURS,
+                                            dst=FAR.format(backend)))
+
+
+def csum_full(p):
+    return int(p.ask("count rare 0 1").split()[0])
+
+
+def gue(p):
+    p.settings(("10.255.0.0", 16), ("2001:db8:ff::", 64))   # not for GUE
+    rng = random.Random(8)
+    ports = set()
+    for f in (4, 6):
+        k = {"dst": OTHER[f], "dport": 82}
+        for backend in (1, 3):
+            p.slots_all(1, backend)
+            six = backend == 3
+
+            def goes(inner, full, of=None, why="forward"):
+                before = csum_full(p)
+                same(p.forward(framed(inner), TUNNEL, backend, len(inner),
+                               why=why), gue_wrapped(inner, backend, of))
+                grown = csum_full(p) - before
+                assert grown == (full and six), (grown, full, inner.hex())
+
+            for proto in (TCP, UDP):
+                for n in list(range(12)) + [511, 512, 513, 1000, 1300]:
+                    inner = packet(f, proto, sport=rng.randrange(65536),
+                                   payload=rng.randbytes(n),
+                                   tos=rng.randrange(256), **k)
+                    goes(inner, False)
+                    ports.add(flow_hash(inner) & 32767)
+                # no checksum of its own
+                none = bytearray(packet(f, proto, payload=rng.randbytes(333),
+                                        **k))
+                at = (20 if f == 4 else 40) + (16 if proto == TCP else 6)
+                none[at:at + 2] = b"\0\0"
+                goes(bytes(none), True)
+            # bytes behind the datagram
+            odd = bytearray(packet(f, UDP, payload=rng.randbytes(50), **k))
+            struct.pack_into(">H", odd, (20 if f == 4 else 40) + 4, 40)
+            goes(bytes(odd), True)
+            # options, extension headers, fragments
+            of = packet(f, TCP, **k)
+            if f == 4:
+                inner = packet(4, options=[IPOption(b"\x01" * 8)], **k)
+                goes(inner, True)
+                wrong = bytearray(packet(4, **k))
+                wrong[10] ^= 5      # a header checksum that is none
+                goes(bytes(wrong), False)
+            else:
+                for h in (options6(IPv6ExtHdrHopByHop, 4), IPv6ExtHdrRouting(
+                        addresses=["2001:db8::77"], segleft=1)):
+                    goes(extended([h], **k), True, of)
+            whole = packet(f, UDP, payload=rng.randbytes(1200), **k)
+            for piece in pieces(whole, 31):
+                goes(piece, True, whole)
+            for kind in ERRORS[f]:
+                goes(error(f, kind.copy(), quote_of(
+                    f, TCP, 82, 40000, vip=OTHER[f]), OTHER[f]), False, of,
+                    "icmp_error")
+            inner = packet(f, TCP, **k)
+            p.hop(backend, FAR.format(backend), OURS, NODE[6 if six else 4],
+                  vlan=5)
+            same(p.forward(framed(inner) + bytes(9), TUNNEL, backend,
+                           len(inner)), gue_wrapped(inner, backend, link=
+                 Ether(src=OURS, dst=FAR.format(backend)) / Dot1Q(vlan=5)))
+            p.hop(backend, FAR.format(backend), OURS, NODE[6 if six else 4])
+    assert len(ports) > 100
+    p.settings()
+    p.slots_all(1, 0)
+    p.expect(framed(packet(4, dst=OTHER[4], dport=82)), "no_backend", TUNNEL)
+
+
+def l2(p):
+    for f in (4, 6):
+        for backend in BACKEND:
+            p.slots_all(1, backend)
+            far = NODE[6 if ":" in BACKEND[backend] else 4]
+
+            def hop(**k):
+                p.hop(backend, FAR.format(backend), OURS, far, **{
+                    "gateway": BACKEND[backend], **k})
+
+            hop()
+            for proto in (TCP, UDP):
+                for extra in (0, 3, 90):
+                    inner = packet(f, proto, dst=OTHER[f], dport=83)
+                    want = (IP if f == 4 else IPv6)(inner)
+                    if f == 4:
+                        want.ttl -= 1
+                        del want.chksum
+                    else:
+                        want.hlim -= 1
+                    out = p.forward(framed(inner) + b"\xee" * extra, PLAIN,
+                                    backend, len(inner))
+                    same(out, framed(bytes(want), Ether(
+                        src=OURS, dst=FAR.format(backend))) + b"\xee" * (
+                            extra if extra <= 6 else 0))
+            for there, vlan, back in (
+                    (Dot1Q(vlan=5), 5, Dot1Q(vlan=5)),
+                    (Dot1Q(vlan=5), 0, None), (None, 6, Dot1Q(vlan=6)),
+                    (Dot1AD(vlan=5) / Dot1Q(vlan=5), 5, Dot1Q(vlan=5))):
+                hop(vlan=vlan)
+                link = Ether(src=ROUTER, dst=OURS)
+                to = Ether(src=OURS, dst=FAR.format(backend))
+                same(p.forward(framed(inner, link / there if there else link),
+                               PLAIN, backend, len(inner)),
+                     framed(bytes(want), to / back if back else to))
+            for hops, reason in ((0, 0), (1, 0), (2, 1), (255, 1)):
+                some = bytearray(inner)
+                some[8 if f == 4 else 7] = hops
+                got = p.run(framed(bytes(some)), PLAIN)[2]
+                assert got == ("forward" if reason else "encap_failed"), hops
+            hop(gateway="10.0.0.254")       # it would come back
+            p.expect(framed(inner), "no_neighbor", PLAIN)
+            hop(mtu=300)
+            big = packet(f, dst=OTHER[f], dport=83, payload=bytes(300),
+                         **({"flags": "DF"} if f == 4 else {}))
+            same(p.answer(framed(big), "too_big", PLAIN),
+                 told(big, 300, OTHER[f]))
+            p.settings(tunnel_mtu=300)      # that is no tunnel's
+            p.forward(framed(big), PLAIN, backend, len(big))
+            p.settings()
+            hop()
+    if p.engine == "bpf":
+        return
+    for ttl in range(2, 256):       # every carry
+        for ident in (0, 1, 0x7fff, 0xfeff, 0xffff):
+            inner = IP(packet(4, dst=OTHER[4], dport=83))
+            inner.ttl, inner.id = ttl, ident
+            del inner.chksum
+            out = p.forward(framed(bytes(inner)), PLAIN, backend, len(inner))
+            assert checksum_ok(out[14:34])
+
+
 def other_ways_to_forward(p):
     p.slots_all(1, 1)
-    p.expect(framed(packet(4, dst="203.0.113.30", dport=80)), "encap_failed",
-             STICKY + 1)
+    p.expect(framed(packet(4, dst=OTHER[4], dport=84)), "encap_failed",
+             STICKY + 3)
 
 
 def probing(p):
@@ -962,7 +1225,8 @@ CASES = [every_form, exact_port_beats_any, the_hash_selects_the_slot,
          fragments, fragments_that_do_not_belong, ipv4_options,
          ipv6_extension_headers,
          martians, no_backend,
-         no_neighbor, other_ways_to_forward, probing]
+         no_neighbor, too_big, gue, l2, other_ways_to_forward, probing,
+         too_big_is_limited]
 
 
 def large_frames(engine):
@@ -1032,6 +1296,8 @@ def both_agree(engines):
         frame = bytes(frame[:rng.randrange(14, len(frame) + 1)]) \
             if rng.randrange(4) == 0 else bytes(frame)
         x, y = a.run(frame)[:3], b.run(frame)[:3]
+        if "too_big_rate" in (x[2], y[2]):      # each has its own clock
+            continue
         assert x == y, f"{frame.hex()}\n{x}\n{y}"
         seen[x[2]] = seen.get(x[2], 0) + 1
     return "saw " + ", ".join(f"{n} {k}" for k, n in sorted(seen.items()))
