@@ -61,8 +61,8 @@ static const struct key_value backend_states[] = {
 
 static const struct key_value forwards[] = {
 	{ "ipip", FORWARD_IPIP, false },
-	{ "gue", FORWARD_GUE, true },
-	{ "l2", FORWARD_L2, true },
+	{ "gue", FORWARD_GUE, false },
+	{ "l2", FORWARD_L2, false },
 	{ "nat", FORWARD_NAT, true },
 	{ NULL, 0, false }
 };
@@ -104,10 +104,10 @@ static const struct key tunnel_keys[] = {
 	{ "source_ipv6", KEY_PREFIX6, AT(conf, source6),
 	    ALSO(conf, has_source6), .unset = "the node's own address",
 	    .help = "the same for backends with an IPv6 address" },
-	{ "gue_port", KEY_U16, KEY_LATER, AT(conf, gue_port),
+	{ "gue_port", KEY_U16, AT(conf, gue_port),
 	    .min = 1, .max = 65535, .def = "6080",
 	    .help = "UDP port on which backends take GUE" },
-	{ "mtu", KEY_U32, KEY_LATER | KEY_ZERO_UNSET, AT(conf, tunnel_mtu),
+	{ "mtu", KEY_U32, KEY_ZERO_UNSET, AT(conf, tunnel_mtu),
 	    .min = 1280, .max = 65535, .unset = "the link's",
 	    .help = "MTU of the path to the backends, where that is less "
 	    "than the link's" },

@@ -81,16 +81,20 @@ hop_found(const struct state *found, const struct state_nexthop **by_number,
 	    by_number[old->nexthop];
 }
 
-/* Finds each backend's way out. While its neighbour is being asked for, which
- * takes a second at most, the one that the maps have is kept. */
+/* Finds each backend's way out, with the tunnel's MTU where that is less than
+ * the link's: the packet program then compares with one number. While its
+ * neighbour is being asked for, which takes a second at most, the one that the
+ * maps have is kept. */
 static void
 hops_find(struct state_build *b)
 {
 	const struct state *found = b->in->found;
 	const struct hop_table *t = b->in->hops;
+	uint32_t mtu = b->in->conf->tunnel_mtu;
 	const struct state_nexthop **by_number;
 	const struct hop *h;
 	const struct addr *addr;
+	struct state_nexthop *row;
 	struct backend_hop *out;
 	size_t i, at = 0;
 
@@ -109,7 +113,11 @@ hops_find(struct state_build *b)
 		    &t->row[at] : NULL;
 		switch (h == NULL ? HOP_RESOLVING : h->status) {
 		case HOP_OK:
-			out->nexthop = &h->nexthop;
+			row = arena_calloc(b->a, 1, sizeof(*row));
+			*row = h->nexthop;
+			if (mtu != 0 && row->mtu > mtu)
+				row->mtu = (uint16_t)mtu;
+			out->nexthop = row;
 			break;
 		case HOP_RESOLVING:
 			out->nexthop = hop_found(found, by_number, addr);

@@ -426,6 +426,30 @@ addresses_say_what_listens(void **state)
 	assert_false(s.pool[0].ready);
 }
 
+/* The program compares with one number. */
+static void
+the_tunnels_mtu_is_the_ways_if_it_is_less(void **state)
+{
+	struct conf c;
+	struct state s;
+
+	(void)state;
+	c = *conf(HEAD WEB TWO);
+	in.conf = &c;
+	hop_add("10.0.0.1", HOP_OK)->nexthop.mtu = 1300;
+	hop_add("10.0.0.2", HOP_OK);
+	hop[1].nexthop.gateway = ip("10.0.0.9");
+	c.tunnel_mtu = 1400;
+	s = build();
+	assert_int_equal(s.nnexthop, 2);
+	assert_int_equal(s.nexthop[0].mtu, 1300);
+	assert_int_equal(s.nexthop[1].mtu, 1400);
+	c.tunnel_mtu = 0;
+	s = build();
+	assert_int_equal(s.nexthop[0].mtu, 1300);
+	assert_int_equal(s.nexthop[1].mtu, 1500);
+}
+
 static void
 settings_are_as_the_program_wants_them(void **state)
 {
@@ -630,6 +654,7 @@ main(void)
 		CASE(next_hops_are_shared_but_not_across_vlans),
 		CASE(rows_keep_their_numbers),
 		CASE(addresses_say_what_listens),
+		CASE(the_tunnels_mtu_is_the_ways_if_it_is_less),
 		CASE(settings_are_as_the_program_wants_them),
 		CASE(what_would_move_every_flow_is_refused),
 		CASE(a_full_table_is_an_error),
