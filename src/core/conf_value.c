@@ -365,7 +365,12 @@ value_parse(const struct key *k, const char *text, struct arena *a,
 
 	switch (k->type) {
 	case KEY_BOOL:
-		return bool_parse(text, at, why);
+		if (bool_parse(text, at, why) < 0)
+			return -1;
+		if (*(bool *)at && (k->flags & KEY_LATER))
+			return wrong(why, text,
+			    "is not available in this version");
+		return 0;
 	case KEY_U16:
 	case KEY_U32:
 	case KEY_U64:
