@@ -10,7 +10,7 @@
  * of `ring_table` to match. */
 SYS_RODATA __u32 ring_size = 65537;
 
-#define RING_VALUE_SIZE (sizeof(struct xlb_ring) + 2 * 65537 * sizeof(__u32))
+#define RING_VALUE_SIZE (sizeof(struct xlb_ring) + 3 * 65537 * sizeof(__u32))
 
 struct select_ring {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

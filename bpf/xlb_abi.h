@@ -8,8 +8,10 @@
  *   tables    ARRAY[1] of struct xlb_tables, mmapable: all that a packet reads
  *             but its ring. One value, so that one look-up finds it all
  *   ring_table ARRAY_OF_MAPS[XLB_RINGS], pool number -> ring (pinned in
- *             rings/NUMBER): ARRAY[1] of struct xlb_ring + 2 * ring_size
- *             slots, mmapable
+ *             rings/NUMBER): ARRAY[1] of xlb_ring_bytes(), mmapable
+ *   flows     ARRAY[entries / XLB_FLOW_WAYS] of struct xlb_flow_set, mmapable:
+ *             the flow table, shared by all CPUs
+ *   flow_stats PERCPU_ARRAY[1] of struct xlb_flow_stats
  *   tx_ports  DEVMAP_HASH, ifindex -> ifindex: where packets may leave
  *   reasons   PERCPU_ARRAY[1] of struct xlb_reasons
  *   service_stats PERCPU_ARRAY[XLB_SERVICES] of struct xlb_service_stats
@@ -31,7 +33,7 @@
 
 #include <linux/types.h>
 
-#define XLB_ABI 1
+#define XLB_ABI 2
 
 /* Sizes; each limit of the configuration is one of these. */
 #define XLB_RINGS	1024	/* ring numbers 0..1023, one per pool */
@@ -93,6 +95,10 @@ struct xlb_service {
 #define XLB_FORWARD_NAT		3
 #define XLB_SERVICE_HASH_SOURCE	0x0004	/* slot by client address alone */
 #define XLB_SERVICE_DATAGRAM	0x0008	/* UDP, never tracked */
+#define XLB_SERVICE_LOOKUP	0x0010	/* changed its pool: look flows up as in a
+					 * slot with LOOKUP; misses go to the old
+					 * ring's owner while `old` is another ring
+					 * and the new pool has it as a member */
 
 /* First row to probe. The operator's own addresses are the keys, so these need
  * to spread, not to resist; a packet can make them cost XLB_PROBE rows. */
@@ -114,17 +120,43 @@ xlb_service_hash(__u64 key)
 }
 
 /*
- * A ring: this header, then slot[2][ring_size]. Readers use the half `active`;
- * xlbd fills the other one and publishes it by one store. The slot for a flow
- * is (hash32 * ring_size) >> 32.
+ * A ring: this header, then slot[2][ring_size], then past[ring_size]. Readers
+ * use the half `active`; xlbd fills the other one and publishes it by one
+ * store; `prev` and LOOKUP of single slots are changed by 32-bit stores in the
+ * active half. The slot for a flow is (hash32 * ring_size) >> 32.
+ * `past` is xlbd's own: who owned the slot before, and when it ceased to.
  */
 struct xlb_ring {
 	__u32 active;		/* 0 or 1 */
 	__u32 size;		/* slots in each half */
 	char pool[XLB_POOL_NAME];	/* whose ring this is; for xlbd */
 	__u8 pad[56];
+	__u32 member[XLB_BACKENDS / 16];	/* XLB_MEMBER_*, two bits each */
 	__u32 slot[];
 };
+
+/*
+ * What a backend is to this pool. Read only after a hit in the flow table and
+ * for a slot's `prev`; set before a slot names the backend. 0: a flow of it
+ * moves at once.
+ */
+#define XLB_MEMBER		1	/* of the pool */
+#define XLB_MEMBER_KEEPS	2	/* its flows stay: active or draining, and
+					 * alive */
+#define XLB_MEMBER_BITS(word, backend) \
+    ((word) >> ((backend) % 16 * 2) & 3)
+
+static inline __u64
+xlb_ring_bytes(__u32 ring_size)
+{
+	return sizeof(struct xlb_ring) + 3 * sizeof(__u32) * (__u64)ring_size;
+}
+
+/* A word of `past`: bits 0-14 the owner before cur, 15-31 when it ceased to be
+ * it: XLB_FLOW_TICK units of the coarse monotonic clock, 17 bits of them. */
+#define XLB_PAST_OWNER(w)	((w) & 0x7fff)
+#define XLB_PAST_TICK(w)	((w) >> 15)
+#define XLB_PAST(owner, tick)	((__u32)(owner) | (__u32)(tick) << 15)
 
 /* A slot word: bits 0-14 cur, 15 LOOKUP, 16-30 prev; 0 is no backend. */
 #define XLB_SLOT_CUR(w)		((w) & 0x7fff)
@@ -132,6 +164,47 @@ struct xlb_ring {
 #define XLB_SLOT_PREV(w)	((w) >> 16 & 0x7fff)
 #define XLB_SLOT(cur, lookup, prev) ((__u32)(cur) | \
     ((lookup) ? XLB_SLOT_LOOKUP : 0) | (__u32)(prev) << 16)
+
+/*
+ * The flow table: sets of one cache line. An entry is one word that is only
+ * ever changed by compare-and-swap: bits 0-14 backend, 15 confirmed, 16
+ * closing, 17-31 when it was last used (XLB_FLOW_TICK units of the coarse
+ * monotonic clock, 15 bits of them: 39 h), 32-63 tag. 0: empty.
+ * A flow's set is xlb_flow_row(), its tag xlb_flow_tag(): 24 bits of the hash
+ * that selects the slot (so a scan knows the slot, or two that lie side by
+ * side) above 8 of the 5-tuple's hash.
+ */
+#define XLB_FLOW_WAYS		8
+#define XLB_FLOW_TICK_SHIFT	32	/* a tick is 2^32 ns, 4.3 s */
+#define XLB_FLOW_AGE_MASK	0x7fff
+#define XLB_FLOW_BACKEND(e)	((__u32)(e) & 0x7fff)
+#define XLB_FLOW_CONFIRMED	0x8000U
+#define XLB_FLOW_CLOSING	0x10000U
+#define XLB_FLOW_USED(e)	((__u32)(e) >> 17)
+#define XLB_FLOW_TAG(e)		((__u32)((e) >> 32))
+#define XLB_FLOW(tag, backend, flags, tick) ((__u64)(tag) << 32 | \
+    ((__u32)(tick) & XLB_FLOW_AGE_MASK) << 17 | (flags) | (__u32)(backend))
+
+/* How long an entry says something, in ticks, by what it is; see select.h. */
+#define XLB_FLOW_LIVE		838	/* 1 h: established, TCP */
+#define XLB_FLOW_SESSION	28	/* 120 s: UDP; after FIN or RST */
+#define XLB_FLOW_OPENING	14	/* 60 s: unconfirmed */
+
+struct xlb_flow_set {
+	__u64 entry[XLB_FLOW_WAYS];
+};
+
+static inline __u32
+xlb_flow_tag(__u32 select, __u64 flow)
+{
+	return (select & 0xffffff00U) | (__u32)(flow >> 32 & 0xff);
+}
+
+static inline __u32
+xlb_flow_row(__u64 flow, __u32 mask)
+{
+	return (__u32)flow & mask;
+}
 
 struct xlb_backend {
 	__u8 addr[16];		/* wire; IPv4 as ::ffff:a.b.c.d; 0: free */
@@ -168,9 +241,13 @@ struct xlb_settings {
 	__u8 source6_mask[16];	/* wire; host bits are 1 */
 	__u32 tunnel_mtu;	/* 0: the link's */
 	__u16 gue_port;		/* host byte order */
-	__u16 pad;
-	__u32 pad2[12];
+	__u16 flags;		/* XLB_SURGE */
+	__u32 flow_budget;	/* new entries per CPU and XLB_FLOW_WINDOW */
+	__u32 pad2[11];
 };
+/* Flows that other nodes had come here: every packet is looked up. */
+#define XLB_SURGE		1
+#define XLB_FLOW_WINDOW_SHIFT	26	/* 2^26 ns, 67 ms */
 
 /* Rows of `backend` and `nexthop` are found by number. */
 struct xlb_tables {
@@ -234,6 +311,19 @@ struct xlb_backend_stats {
 	__u64 packets, bytes;
 };
 
+/* One of the events of the flow table, each counted once. */
+struct xlb_flow_stats {
+	__u64 insert;
+	__u64 evict_unconfirmed, evict_confirmed;	/* live ones, for a new one */
+	__u64 skip_budget;	/* not written: the window's budget was used up */
+	__u64 cas_lost;		/* given up after the second attempt */
+	/* sampled TCP packets with payload in stable slots, and those of them
+	 * whose flow was not in the table: what the surge rule goes by */
+	__u64 sampled, unknown;
+	__u64 window;		/* of XLB_FLOW_WINDOW_SHIFT, that `used` is of */
+	__u64 used;
+};
+
 struct xlb_fragment_key {
 	__be32 src[4], dst[4];	/* wire; IPv4 as ::ffff:a.b.c.d */
 	__be32 id;		/* wire; IPv4: 16 bits of it */
@@ -293,7 +383,9 @@ struct xlb_saved {
 _Static_assert(sizeof(struct xlb_vip) == 32, "xlb_vip");
 _Static_assert(sizeof(struct xlb_service) == 16, "xlb_service");
 _Static_assert(sizeof(struct xlb_tables) == 4726912, "xlb_tables");
-_Static_assert(sizeof(struct xlb_ring) == 128, "xlb_ring");
+_Static_assert(sizeof(struct xlb_ring) == 4224, "xlb_ring");
+_Static_assert(sizeof(struct xlb_flow_set) == 64, "xlb_flow_set");
+_Static_assert(sizeof(struct xlb_flow_stats) == 72, "xlb_flow_stats");
 _Static_assert(sizeof(struct xlb_backend) == 32, "xlb_backend");
 _Static_assert(sizeof(struct xlb_nexthop) == 64, "xlb_nexthop");
 _Static_assert(sizeof(struct xlb_settings) == 128, "xlb_settings");

@@ -104,7 +104,7 @@ maps_close(struct maps *m)
 		return;
 	ring_bury(m);
 	for (i = 0; i < XLB_RINGS; i++) {
-		maps_unmap(m->ring[i].map, maps_ring_bytes(m->ring_size));
+		maps_unmap(m->ring[i].map, xlb_ring_bytes(m->ring_size));
 		if (m->ring[i].fd >= 0)
 			close(m->ring[i].fd);
 	}

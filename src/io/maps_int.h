@@ -51,7 +51,6 @@ void maps_close(struct maps *m);	/* NULL is allowed */
 /* Memory of one value, whole pages. */
 void *maps_map(int fd, size_t size);
 void maps_unmap(void *p, size_t size);
-size_t maps_ring_bytes(uint32_t ring_size);
 
 /* maps_ring.c */
 int ring_adopt(struct maps *m);

@@ -15,13 +15,6 @@
 
 #include "io/log.h"
 
-size_t
-maps_ring_bytes(uint32_t ring_size)
-{
-	return sizeof(struct xlb_ring) + 2 * (size_t)ring_size *
-	    sizeof(uint32_t);
-}
-
 static const char *
 ring_path(char buf[MAPS_PATH_MAX], const char *dir, uint32_t number,
     const char *suffix)
@@ -52,11 +45,11 @@ ring_fd_check(int fd, uint32_t number, uint32_t ring_size, uint32_t *id)
 	memset(&info, 0, sizeof(info));
 	if (bpf_obj_get_info_by_fd(fd, &info, &len) < 0)
 		return -errno;
-	if (info.value_size != maps_ring_bytes(ring_size)) {
+	if (info.value_size != xlb_ring_bytes(ring_size)) {
 		log_warnx("maps: ring %u holds %u bytes, maglev.table_size %u "
 		    "needs %zu: drain the node, then xlb restart --flush",
 		    number, info.value_size, ring_size,
-		    maps_ring_bytes(ring_size));
+		    (size_t)xlb_ring_bytes(ring_size));
 		return -EEXIST;
 	}
 	*id = info.id;
@@ -140,7 +133,7 @@ adopt_one(void *arg, uint32_t number, int fd)
 			return rc;
 	}
 	r->fd = dup(fd);
-	r->map = maps_map(fd, maps_ring_bytes(m->ring_size));
+	r->map = maps_map(fd, xlb_ring_bytes(m->ring_size));
 	return r->fd < 0 || r->map == NULL ? -errno : 0;
 }
 
@@ -231,7 +224,7 @@ void
 ring_bury(struct maps *m)
 {
 	while (m->ndead > 0)
-		maps_unmap(m->dead[--m->ndead], maps_ring_bytes(m->ring_size));
+		maps_unmap(m->dead[--m->ndead], xlb_ring_bytes(m->ring_size));
 	free(m->dead);
 	m->dead = NULL;
 }
@@ -250,7 +243,7 @@ int
 ring_new(struct maps *m, const struct op_ring *r)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
-	size_t size = maps_ring_bytes(m->ring_size);
+	size_t size = xlb_ring_bytes(m->ring_size);
 	struct maps_ring ring = { .fd = -1 };
 	int rc;
 

@@ -81,7 +81,7 @@ load_init(const struct prog_config *c, struct load *l)
 	if (ring == NULL)
 		return -EINVAL;
 	return bpf_map__set_value_size(ring,
-	    (uint32_t)maps_ring_bytes(c->ring_size));
+	    (uint32_t)xlb_ring_bytes(c->ring_size));
 }
 
 static int

@@ -466,7 +466,7 @@ the_verifier_is_quoted(void **state)
 	(void)state;
 	prog_close(open_with(&c));
 	outer.inner_map_fd = (uint32_t)bpf_map_create(BPF_MAP_TYPE_ARRAY, "x",
-	    4, (uint32_t)maps_ring_bytes(11), 1, &inner);
+	    4, (uint32_t)xlb_ring_bytes(11), 1, &inner);
 	fd = bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "ring_table", 4, 4,
 	    XLB_RINGS, &outer);
 	assert_true(fd >= 0);

@@ -52,7 +52,7 @@ engine_open(uint32_t ring_size, bool frags, uint32_t *insns, char *why,
 	if (frags)
 		bpf_program__set_flags(skel->progs.xlb,
 		    flags | BPF_F_XDP_HAS_FRAGS);
-	ring_len = sizeof(struct xlb_ring) + 2 * sizeof(uint32_t) * ring_size;
+	ring_len = xlb_ring_bytes(ring_size);
 	e = bpf_map__set_value_size(bpf_map__inner_map(skel->maps.ring_table),
 	    (uint32_t)ring_len);
 	if (e == 0)

@@ -211,7 +211,7 @@ engine_open(uint32_t slots, bool multi, uint32_t *insns, char *why, size_t len)
 
 	ring_size = slots;
 	frags = multi;
-	ring_len = sizeof(struct xlb_ring) + 2 * sizeof(uint32_t) * slots;
+	ring_len = xlb_ring_bytes(slots);
 	for (i = 0; i < HOST_MAPS; i++) {
 		host_map[i].memory =
 		    calloc(host_map[i].entries, host_map[i].size);

@@ -19,6 +19,7 @@ ROWS = 65536
 GONE = 0xffffffff
 # where things are in struct xlb_tables
 SETTINGS, VIPS = 0, 128
+RING_SLOTS = 4224	# bytes before a ring's slots
 SERVICES = VIPS + ROWS * 32
 FILTER = SERVICES + ROWS * 16
 BACKENDS = FILTER + ROWS // 8
@@ -143,7 +144,7 @@ class Program:
 
     def settings(self, source4=None, source6=None, tunnel_mtu=0):
         """Prefixes as (address, length)."""
-        s = struct.pack("=IIQ", 1, self.ring_size, 0) + self.KEY
+        s = struct.pack("=IIQ", 2, self.ring_size, 0) + self.KEY
         for prefix, bits in ((source4, 32), (source6, 128)):
             address, mask = bytes(bits // 8), bytes(bits // 8)
             if prefix:
@@ -186,7 +187,7 @@ class Program:
 
     def slots(self, number, words, half=0):
         assert len(words) == self.ring_size
-        self.ask(f"slot {number} {128 + half * 4 * self.ring_size} " +
+        self.ask(f"slot {number} {RING_SLOTS + half * 4 * self.ring_size} " +
                  struct.pack(f"={len(words)}I", *words).hex())
 
     def slots_all(self, number, backend):
