@@ -30,7 +30,7 @@ struct {
 static __always_inline enum xlb_reason
 select_hash(struct pkt *p, int v6)
 {
-	const __u8 *key = p->tables->settings.hash_key;
+	const struct xlb_hash *key = &p->tables->settings.hash;
 
 	p->flow = v6 ? hash_flow6(key, p->src, p->dst, p->ports, p->proto) :
 	    hash_flow4(key, p->src[3], p->dst[3], p->ports, p->proto);

@@ -133,6 +133,12 @@ be32(__u32 v)
 	return SYS_LITTLE ? __builtin_bswap32(v) : v;
 }
 
+static __always_inline __u32
+le32(__u32 v)
+{
+	return SYS_LITTLE ? v : __builtin_bswap32(v);
+}
+
 static __always_inline __u64
 le64(__u64 v)
 {

@@ -230,11 +230,17 @@ struct xlb_nexthop {
 };
 #define XLB_NEXTHOP_VALID	1
 
+/* What the flow hash takes of hash_key; made by hash_expand(), see hash.h. */
+struct xlb_hash {
+	__u32 word[10];
+	__u64 odd[2];
+};
+
 struct xlb_settings {
 	__u32 abi;		/* XLB_ABI */
 	__u32 ring_size;
 	__u64 seed;
-	__u8 hash_key[16];	/* of the flow hash, key_file's bytes; or 0 */
+	__u8 hash_key[16];	/* key_file's bytes; or 0 */
 	__be32 source4;		/* wire; IPIP's outer source prefix; 0: none */
 	__be32 source4_mask;	/* wire; its host bits are 1 */
 	__u8 source6[16];	/* wire; all 0: none */
@@ -243,7 +249,9 @@ struct xlb_settings {
 	__u16 gue_port;		/* host byte order */
 	__u16 flags;		/* XLB_SURGE */
 	__u32 flow_budget;	/* new entries per CPU and XLB_FLOW_WINDOW */
-	__u32 pad2[11];
+	__u32 pad2;
+	struct xlb_hash hash;
+	__u32 pad3[12];
 };
 /* Flows that other nodes had come here: every packet is looked up. */
 #define XLB_SURGE		1
@@ -382,13 +390,13 @@ struct xlb_saved {
 
 _Static_assert(sizeof(struct xlb_vip) == 32, "xlb_vip");
 _Static_assert(sizeof(struct xlb_service) == 16, "xlb_service");
-_Static_assert(sizeof(struct xlb_tables) == 4726912, "xlb_tables");
+_Static_assert(sizeof(struct xlb_tables) == 4726976, "xlb_tables");
 _Static_assert(sizeof(struct xlb_ring) == 4224, "xlb_ring");
 _Static_assert(sizeof(struct xlb_flow_set) == 64, "xlb_flow_set");
 _Static_assert(sizeof(struct xlb_flow_stats) == 72, "xlb_flow_stats");
 _Static_assert(sizeof(struct xlb_backend) == 32, "xlb_backend");
 _Static_assert(sizeof(struct xlb_nexthop) == 64, "xlb_nexthop");
-_Static_assert(sizeof(struct xlb_settings) == 128, "xlb_settings");
+_Static_assert(sizeof(struct xlb_settings) == 192, "xlb_settings");
 _Static_assert(sizeof(struct xlb_service_stats) == 64, "xlb_service_stats");
 _Static_assert(sizeof(struct xlb_fragment_key) == 40, "xlb_fragment_key");
 _Static_assert(sizeof(struct xlb_fragment) == 48, "xlb_fragment");

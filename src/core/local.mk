@@ -7,6 +7,7 @@ libxlbcore_a_SOURCES += src/core/arena.c src/core/arena.h
 libxlbcore_a_SOURCES += src/core/diag.c src/core/diag.h
 libxlbcore_a_SOURCES += src/core/addr.c src/core/addr.h
 libxlbcore_a_SOURCES += src/core/mono.h src/core/options.h
+libxlbcore_a_SOURCES += src/core/hash_key.c src/core/hash_key.h
 libxlbcore_a_SOURCES += src/core/heap.c src/core/heap.h
 libxlbcore_a_SOURCES += src/core/announce.c src/core/announce.h
 libxlbcore_a_SOURCES += src/core/bird_text.h src/core/bird_render.c

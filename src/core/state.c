@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/arena.h"
+#include "core/hash_key.h"
 #include "core/rows.h"
 #include "core/state_build.h"
 
@@ -32,6 +33,7 @@ settings_build(const struct state_input *in, struct xlb_settings *s)
 	s->ring_size = c->table_size;
 	s->seed = c->seed;
 	memcpy(s->hash_key, in->hash_key, sizeof(s->hash_key));
+	hash_expand(in->hash_key, &s->hash);
 	if (c->has_source4) {
 		host_mask(&c->source4, mask);
 		s->source4 = addr_to4(&c->source4.addr);

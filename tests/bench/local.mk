@@ -12,7 +12,7 @@ tests_bench_bench_SOURCES = tests/bench/bench.c tests/bench/bench.h \
 nodist_tests_bench_bench_SOURCES = $(BENCH_SKELETON) bpf/xlb.skel.h
 tests_bench_bench_CPPFLAGS = $(AM_CPPFLAGS) $(LIBBPF_CFLAGS) \
 	-I$(top_builddir)/tests/bench
-tests_bench_bench_LDADD = $(LIBBPF_LIBS)
+tests_bench_bench_LDADD = libxlbcore.a $(LIBBPF_LIBS)
 tests/bench/bench-bench.$(OBJEXT): $(BENCH_SKELETON)
 tests/prog/bench-engine_bpf.$(OBJEXT): bpf/xlb.skel.h
 

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "../prog/engine.h"
+#include "core/hash_key.h"
 #include "xlb_abi.h"
 
 #define RING_SIZE 65537
@@ -41,6 +42,7 @@ settings_put(struct xlb_settings *s)
 	s->abi = XLB_ABI;
 	s->ring_size = RING_SIZE;
 	memcpy(s->hash_key, "the bench's key.", sizeof(s->hash_key));
+	hash_expand(s->hash_key, &s->hash);
 	s->source4 = htonl(0x0aff0000);
 	s->source4_mask = htonl(0x0000ffff);
 	inet_pton(AF_INET6, "2001:db8:ff::", s->source6);

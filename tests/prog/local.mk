@@ -17,4 +17,4 @@ EXTRA_DIST += $(PROG_TESTS) tests/prog/rig.py
 
 UNIT_TESTS += tests/unit/test_hash
 tests_unit_test_hash_SOURCES = tests/unit/test_hash.c tests/unit/unit.h
-tests_unit_test_hash_LDADD = $(CMOCKA_LIBS)
+tests_unit_test_hash_LDADD = libxlbcore.a $(CMOCKA_LIBS)

@@ -18,7 +18,7 @@ TCP, UDP = 6, 17
 ROWS = 65536
 GONE = 0xffffffff
 # where things are in struct xlb_tables
-SETTINGS, VIPS = 0, 128
+SETTINGS, VIPS = 0, 192
 RING_SLOTS = 4224	# bytes before a ring's slots
 SERVICES = VIPS + ROWS * 32
 FILTER = SERVICES + ROWS * 16
@@ -40,7 +40,7 @@ def short(address):
     return wire(address)[0 if ":" in address else 12:]
 
 
-def siphash(key, message, c=1, d=3):
+def siphash(key, message, c=2, d=4):
     """SipHash-c-d after the paper; test_hash.c has its vectors."""
     def rotate(x, b):
         return (x << b | x >> 64 - b) & M64
@@ -69,6 +69,24 @@ def siphash(key, message, c=1, d=3):
     v[2] ^= 0xff
     rounds(v, d)
     return v[0] ^ v[1] ^ v[2] ^ v[3]
+
+
+def hash_words(key):
+    """Of NH and of the mixing, as struct xlb_hash has them."""
+    number = [siphash(key, struct.pack("<Q", i)) for i in range(18)]
+    return [w & 0xffffffff for w in number[:10]], [w | 1 for w in number[16:]]
+
+
+def flow_hash(key, src, dst=b"", ports=bytes(4), proto=0):
+    """NH after RFC 4418, section 5.2.3, then the mixing; of wire bytes."""
+    word, odd = hash_words(key)
+    data = src + (dst or bytes(len(src))) + ports + bytes([proto, 0, 0, 0])
+    m = [w[0] for w in struct.iter_unpack("<I", data)]
+    h = sum((m[i] + word[i] & 0xffffffff) * (m[i + 1] + word[i + 1] & 0xffffffff)
+            for i in range(0, len(m), 2)) & M64
+    for k in odd:
+        h = (h ^ h >> 32) * k & M64
+    return h ^ h >> 32
 
 
 def checksum_ok(header):
@@ -151,7 +169,9 @@ class Program:
                 address = short(prefix[0])
                 mask = ((1 << bits - prefix[1]) - 1).to_bytes(bits // 8, "big")
             s += address + mask
-        self.put(SETTINGS, s + struct.pack("=IHH", tunnel_mtu, 6080, 0))
+        word, odd = hash_words(self.KEY)
+        self.put(SETTINGS, s + struct.pack("=IHHII10I2Q", tunnel_mtu, 6080, 0,
+                                           0, 0, *word, *odd))
 
     def vip(self, address, number, flags=0, at=None, known=True):
         row = vip_hash(address) if at is None else at

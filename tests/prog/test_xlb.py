@@ -23,7 +23,7 @@ except ImportError:
 
 from rig import (ANY_TCP, ANY_UDP, GONE, GUE, L2, LOCAL, NAT, REASONS,
                  REDIRECT, SOURCE, TCP, TX, UDP, VIPS, Program, Skip, Tap,
-                 checksum_ok, short, siphash, vip_hash)
+                 checksum_ok, flow_hash, short, vip_hash)
 
 VIP = {4: "203.0.113.10", 6: "2001:db8:5::10"}
 ELSE = {4: "203.0.113.99", 6: "2001:db8:5::99"}
@@ -99,12 +99,12 @@ def framed(inner, link=None, f=None):
     return bytes(link) + inner
 
 
-def flow_hash(inner):
+def hash_of(inner):
     """As scapy takes it apart."""
     l3 = (IP if inner[0] >> 4 == 4 else IPv6)(inner)
     l4 = l3[Tcp] if Tcp in l3 else l3[Udp]
-    return siphash(Program.KEY, short(l3.src) + short(l3.dst) + struct.pack(
-        ">HHB", l4.sport, l4.dport, TCP if Tcp in l3 else UDP))
+    return flow_hash(Program.KEY, short(l3.src), short(l3.dst), struct.pack(
+        ">HH", l4.sport, l4.dport), TCP if Tcp in l3 else UDP)
 
 
 def wrapped(inner, backend, src=None, link=None, of=None):
@@ -116,7 +116,7 @@ def wrapped(inner, backend, src=None, link=None, of=None):
     nh = 4 if f == 4 else 41
     if ":" in dst:
         outer = IPv6(src=src or NODE[6], dst=dst, tc=tos, hlim=64, nh=nh,
-                     fl=flow_hash(of or inner) & 0xfffff)
+                     fl=hash_of(of or inner) & 0xfffff)
     else:
         outer = IP(src=src or NODE[4], dst=dst, tos=tos, ttl=64, proto=nh,
                    id=0, flags="DF")
@@ -169,7 +169,7 @@ def the_hash_selects_the_slot(p):
                     client = f"2001:db8:{rng.randrange(65536):x}::1:2"
                 inner = packet(f, src=client, sport=rng.randrange(65536),
                                dport=80)
-                slot = (flow_hash(inner) >> 32) * p.ring_size >> 32
+                slot = (hash_of(inner) >> 32) * p.ring_size >> 32
                 backend = 1 + (slot + half) % 4
                 used.add(backend)
                 same(p.forward(framed(inner), WEB + 10 * (f == 6), backend,
@@ -183,7 +183,7 @@ def hash_by_source(p):
         seen = set()
         for last in range(1, 30):
             client = f"198.51.100.{last}" if f == 4 else f"2001:db8:7::{last}"
-            slot = (siphash(p.KEY, short(client)) >> 32) * p.ring_size >> 32
+            slot = (flow_hash(p.KEY, short(client)) >> 32) * p.ring_size >> 32
             backend = 1 + slot % 4
             seen.add(backend)
             for sport in (1024, 40000, 65535):
@@ -213,7 +213,7 @@ def outer_sources_vary_by_flow(p):
             sources = set()
             for sport in range(1000, 1060):
                 inner = packet(f, sport=sport)
-                h = flow_hash(inner)
+                h = hash_of(inner)
                 if backend == 1:
                     # the hash is a number; its low bits as they lie in memory
                     low = struct.pack("=I", h & 0xffffffff)[2:]
@@ -594,7 +594,7 @@ def icmp_errors(p):
             for kind in ERRORS[f]:
                 cport = rng.randrange(65536)
                 flow = packet(f, proto, sport=cport, dport=port)
-                slot = (flow_hash(flow) >> 32) * p.ring_size >> 32
+                slot = (hash_of(flow) >> 32) * p.ring_size >> 32
                 backend = 1 + slot % 4
                 seen.add(backend)
                 more = [{}]
@@ -622,7 +622,7 @@ def icmp_errors(p):
         vip = "203.0.113.30" if f == 4 else "2001:db8:5::30"
         for n in range(8):
             client = f"198.51.100.{n}" if f == 4 else f"2001:db8:7::{n + 2}"
-            slot = (siphash(p.KEY, short(client)) >> 32) * p.ring_size >> 32
+            slot = (flow_hash(p.KEY, short(client)) >> 32) * p.ring_size >> 32
             flow = packet(f, UDP, src=client, dst=vip, dport=53)
             inner = error(f, ERRORS[f][0].copy(), quote_of(
                 f, UDP, 53, 40000, client=client, vip=vip), vip)
@@ -705,7 +705,7 @@ def fragments(p):
                 ident += 1
                 inner = packet(f, proto, sport=rng.randrange(65536),
                                payload=rng.randbytes(1300))
-                slot = (flow_hash(inner) >> 32) * p.ring_size >> 32
+                slot = (hash_of(inner) >> 32) * p.ring_size >> 32
                 backend = 1 + slot % 4
                 first, *later = pieces(inner, ident)
                 assert len(later) > 2
@@ -847,7 +847,7 @@ def ipv6_extension_headers(p):
     for _ in range(40):             # the slot of the 5-tuple, as without them
         ports = {"sport": rng.randrange(65536), "dport": 80}
         inner, plain = extended(rng.choice(good), **ports), packet(6, **ports)
-        backend = 1 + ((flow_hash(plain) >> 32) * p.ring_size >> 32) % 4
+        backend = 1 + ((hash_of(plain) >> 32) * p.ring_size >> 32) % 4
         same(p.forward(framed(inner), WEB + 10, backend, len(inner)),
              wrapped(inner, backend, of=plain))
     p.slots_all(1, 1)
@@ -1045,7 +1045,7 @@ def gue_wrapped(inner, backend, of=None, link=None):
     """GUE, variant 1: scapy sums up all of it."""
     f, dst = inner[0] >> 4, BACKEND[backend]
     tos = inner[1] if f == 4 else (inner[0] << 8 | inner[1]) >> 4 & 0xff
-    h = flow_hash(of or inner)
+    h = hash_of(of or inner)
     udp = Udp(sport=32768 | h & 32767, dport=6080)
     if ":" in dst:
         out = IPv6(src=NODE[6], dst=dst, tc=tos, hlim=64, fl=h & 0xfffff) / \
@@ -1085,7 +1085,7 @@ def gue(p):
                                    payload=rng.randbytes(n),
                                    tos=rng.randrange(256), **k)
                     goes(inner, False)
-                    ports.add(flow_hash(inner) & 32767)
+                    ports.add(hash_of(inner) & 32767)
                 # no checksum of its own
                 none = bytearray(packet(f, proto, payload=rng.randbytes(333),
                                         **k))
