@@ -292,12 +292,12 @@ xlb_other(struct sys_ctx *ctx, __u64 flow, __u64 service, __u64 packet,
 		return OTHER_TOO_BIG;
 	if (reason == XLB_REASON_FORWARD && (o.flags & OTHER_ERROR))
 		reason = XLB_REASON_ICMP_ERROR;
-	stats_reason(reason);
 	if (reason_verdict(reason) != VERDICT_SENT) {
 		stats_drop(&o.p);
+		stats_reason(reason);
 		return XDP_DROP;
 	}
-	stats_sent(&o.p);
+	stats_sent(&o.p, reason);
 	return o.p.action;
 }
 

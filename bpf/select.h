@@ -72,6 +72,7 @@ select_backend(struct pkt *p)
 		PKT_END(XLB_REASON_NO_BACKEND);
 	p->backend = number;
 	p->to = &p->tables->backend[number & (XLB_BACKENDS - 1)];
+	SYS_OPAQUE(p->to);
 	return PKT_NEXT;
 }
 
@@ -83,6 +84,7 @@ select_hop(struct pkt *p)
 	if (number == 0)
 		PKT_END(XLB_REASON_NO_NEIGHBOR);
 	p->hop = &p->tables->nexthop[number & (XLB_NEXTHOPS - 1)];
+	SYS_OPAQUE(p->hop);
 	return PKT_NEXT;
 }
 

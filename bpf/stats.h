@@ -8,65 +8,61 @@
 
 #include "pkt.h"
 
+/* Userland sets the number of entries: one for each CPU that may be. */
 struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
+	__uint(map_flags, BPF_F_MMAPABLE);
 	__type(key, __u32);
-	__type(value, struct xlb_reasons);
-} reasons SEC(".maps");
+	__type(value, struct xlb_stats);
+} stats SEC(".maps");
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, XLB_SERVICES);
-	__type(key, __u32);
-	__type(value, struct xlb_service_stats);
-} service_stats SEC(".maps");
+static __always_inline struct xlb_stats *
+stats_here(void)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, XLB_BACKENDS);
-	__type(key, __u32);
-	__type(value, struct xlb_backend_stats);
-} backend_stats SEC(".maps");
+	return bpf_map_lookup_elem(&stats, &cpu);
+}
 
 static __always_inline void
 stats_reason(enum xlb_reason reason)
 {
-	__u32 zero = 0;
-	struct xlb_reasons *r = bpf_map_lookup_elem(&reasons, &zero);
+	struct xlb_stats *s = stats_here();
 
-	if (r != NULL && reason < XLB_REASON_COUNT)
-		r->packets[reason]++;
+	if (s != NULL && reason < XLB_REASON_COUNT)
+		s->reasons.packets[reason]++;
 }
 
 static __always_inline void
 stats_drop(const struct pkt *p)
 {
-	__u32 number = XLB_WORD_NUMBER(p->service);
-	struct xlb_service_stats *s;
+	struct xlb_stats *s = stats_here();
 
-	s = bpf_map_lookup_elem(&service_stats, &number);
 	if (s != NULL)
-		s->drops++;
+		s->service[XLB_WORD_NUMBER(p->service) &
+		    (XLB_SERVICES - 1)].drops++;
 }
 
+/* All that is counted of a packet that goes to a backend. */
 static __always_inline void
-stats_sent(const struct pkt *p)
+stats_sent(const struct pkt *p, enum xlb_reason reason)
 {
-	__u32 number = XLB_WORD_NUMBER(p->service), backend = p->backend;
-	struct xlb_service_stats *s;
-	struct xlb_backend_stats *b;
+	struct xlb_stats *s = stats_here();
+	struct xlb_service_stats *service;
+	struct xlb_backend_stats *backend;
 
-	s = bpf_map_lookup_elem(&service_stats, &number);
-	if (s != NULL) {
-		s->packets++;
-		s->bytes += p->len;
-	}
-	b = bpf_map_lookup_elem(&backend_stats, &backend);
-	if (b != NULL) {
-		b->packets++;
-		b->bytes += p->len;
-	}
+	if (s == NULL)
+		return;
+	service = &s->service[XLB_WORD_NUMBER(p->service) & (XLB_SERVICES - 1)];
+	backend = &s->backend[p->backend & (XLB_BACKENDS - 1)];
+	SYS_OPAQUE(service);
+	SYS_OPAQUE(backend);
+	s->reasons.packets[reason]++;
+	service->packets++;
+	service->bytes += p->len;
+	backend->packets++;
+	backend->bytes += p->len;
 }
 
 #endif

@@ -37,6 +37,7 @@ vip_find(const struct xlb_tables *t, __u32 at, const __be32 addr[4])
 
 	for (i = 0; i < XLB_PROBE; i++) {
 		row = &t->vip[(at + i) & (XLB_TABLE_ROWS - 1)];
+		SYS_OPAQUE(row);
 		id = READ_ONCE(row->id);
 		if (id == XLB_ROW_EMPTY)
 			return NULL;
@@ -138,6 +139,7 @@ vip_service_find(const struct xlb_tables *t, __u64 key, __u64 *word)
 
 	for (i = 0; i < XLB_PROBE; i++) {
 		row = &t->service[(at + i) & (XLB_TABLE_ROWS - 1)];
+		SYS_OPAQUE(row);
 		found = READ_ONCE(row->key);
 		if (found == key) {
 			*word = READ_ONCE(row->word);

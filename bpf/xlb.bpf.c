@@ -93,11 +93,11 @@ xlb(struct sys_ctx *ctx)
 		return slow(ctx);
 	if (reason == PKT_DONE)
 		return p.action;
-	stats_reason(reason);
-	if (reason_verdict(reason) == VERDICT_SENT) {
-		stats_sent(&p);
+	if (reason == XLB_REASON_FORWARD) {
+		stats_sent(&p, XLB_REASON_FORWARD);
 		return p.action;
 	}
+	stats_reason(reason);
 	return reason_verdict(reason) == VERDICT_PASS ? XDP_PASS : XDP_DROP;
 }
 

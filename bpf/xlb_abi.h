@@ -13,9 +13,8 @@
  *             the flow table, shared by all CPUs
  *   flow_stats PERCPU_ARRAY[1] of struct xlb_flow_stats
  *   tx_ports  DEVMAP_HASH, ifindex -> ifindex: where packets may leave
- *   reasons   PERCPU_ARRAY[1] of struct xlb_reasons
- *   service_stats PERCPU_ARRAY[XLB_SERVICES] of struct xlb_service_stats
- *   backend_stats PERCPU_ARRAY[XLB_BACKENDS] of struct xlb_backend_stats
+ *   stats     ARRAY[CPUs] of struct xlb_stats, mmapable: the counters, by the
+ *             CPU's number. One look-up finds all that a packet counts in
  *   fragments LRU_HASH[XLB_FRAGMENTS], struct xlb_fragment_key -> struct
  *             xlb_fragment: where first fragments went
  *   rare      PERCPU_ARRAY[1] of struct xlb_rare: what packets need that are
@@ -303,6 +302,7 @@ enum xlb_reason {
 #undef X
 	XLB_REASON_COUNT
 };
+#define XLB_REASON_PAD	(512 - XLB_REASON_COUNT)	/* to the end of the page */
 
 struct xlb_reasons {
 	__u64 packets[XLB_REASON_COUNT];
@@ -317,6 +317,14 @@ struct xlb_service_stats {
 
 struct xlb_backend_stats {
 	__u64 packets, bytes;
+};
+
+/* One CPU's, on pages of its own. */
+struct xlb_stats {
+	struct xlb_service_stats service[XLB_SERVICES];
+	struct xlb_backend_stats backend[XLB_BACKENDS];
+	struct xlb_reasons reasons;
+	__u64 pad[XLB_REASON_PAD];
 };
 
 /* One of the events of the flow table, each counted once. */

@@ -17,8 +17,7 @@
 const char *const map_name[MAP_IDS] = {
 	[MAP_TABLES] = "tables", [MAP_RING_TABLE] = "ring_table",
 	[MAP_TX_PORTS] = "tx_ports",
-	[MAP_REASONS] = "reasons", [MAP_SERVICE_STATS] = "service_stats",
-	[MAP_BACKEND_STATS] = "backend_stats", [MAP_HEALTH] = "health",
+	[MAP_STATS] = "stats", [MAP_HEALTH] = "health",
 	[MAP_GRACE] = "grace", [MAP_SAVED] = "saved",
 	[MAP_FRAGMENTS] = "fragments", [MAP_RARE] = "rare",
 };
@@ -58,7 +57,11 @@ maps_attach(struct maps *m)
 	if (m->grace_fd < 0)
 		return -errno;
 	m->ncpu = libbpf_num_possible_cpus();
-	return m->ncpu < 0 ? m->ncpu : 0;
+	if (m->ncpu < 0)
+		return m->ncpu;
+	m->stats = maps_map(m->fd[MAP_STATS],
+	    (size_t)m->ncpu * sizeof(*m->stats));
+	return m->stats == NULL ? -errno : 0;
 }
 
 int
@@ -109,6 +112,7 @@ maps_close(struct maps *m)
 			close(m->ring[i].fd);
 	}
 	maps_unmap(m->tables, sizeof(*m->tables));
+	maps_unmap(m->stats, (size_t)m->ncpu * sizeof(*m->stats));
 	for (i = 0; i < MAP_IDS; i++)
 		if (m->fd[i] >= 0)
 			close(m->fd[i]);

@@ -31,20 +31,6 @@ settle(struct maps *m)
 	return m->unsettled ? maps_grace(m) : 0;
 }
 
-static int
-counters_zero(struct maps *m, enum map_id id, uint32_t number, size_t size)
-{
-	void *zero = calloc((size_t)m->ncpu, size);
-	int rc = 0;
-
-	if (zero == NULL)
-		fatal("maps");
-	if (bpf_map_update_elem(m->fd[id], &number, zero, BPF_ANY) < 0)
-		rc = -errno;
-	free(zero);
-	return rc;
-}
-
 /* Only words that differ are written: what stays the same never wavers. */
 static int
 settings_put(struct maps *m, const struct xlb_settings *s)
@@ -159,16 +145,13 @@ static int
 backend_put(struct maps *m, uint32_t number, const struct state_backend *b)
 {
 	struct xlb_backend *to;
-	int rc;
 
 	if (number == 0 || number >= XLB_BACKENDS)
 		return -EINVAL;
 	to = &m->tables->backend[number];
 	if (memcmp(to->addr, b->addr.b, sizeof(to->addr)) != 0) {
-		rc = counters_zero(m, MAP_BACKEND_STATS, number,
-		    sizeof(struct xlb_backend_stats));
-		if (rc < 0)
-			return rc;
+		stats_zero(m, &m->stats->backend[number],
+		    sizeof(m->stats->backend[number]));
 		backend_addr_put(to, &b->addr);
 	}
 	if (to->nexthop != b->nexthop)
@@ -204,17 +187,13 @@ static int
 service_put(struct maps *m, const struct state_service *s)
 {
 	const struct xlb_service *old;
-	int rc;
 
 	if (s->number >= XLB_SERVICES || s->ring >= XLB_RINGS)
 		return -EINVAL;
 	old = table_service_find(m, service_key(s));
-	if (old == NULL || XLB_WORD_NUMBER(old->word) != s->number) {
-		rc = counters_zero(m, MAP_SERVICE_STATS, s->number,
-		    sizeof(struct xlb_service_stats));
-		if (rc < 0)
-			return rc;
-	}
+	if (old == NULL || XLB_WORD_NUMBER(old->word) != s->number)
+		stats_zero(m, &m->stats->service[s->number],
+		    sizeof(m->stats->service[s->number]));
 	return table_service_put(m, service_key(s),
 	    XLB_SERVICE_WORD(s->number, s->ring, s->ring, s->flags));
 }

@@ -11,9 +11,8 @@
 /* In the order they are pinned: `tables` has the settings, and where it is
  * missing, nothing that depends on ring_size, seed or hash_key is pinned. */
 enum map_id {
-	MAP_TABLES, MAP_RING_TABLE, MAP_TX_PORTS, MAP_REASONS,
-	MAP_SERVICE_STATS, MAP_BACKEND_STATS, MAP_HEALTH, MAP_GRACE,
-	MAP_SAVED, MAP_FRAGMENTS, MAP_RARE, MAP_IDS
+	MAP_TABLES, MAP_RING_TABLE, MAP_TX_PORTS, MAP_STATS, MAP_HEALTH,
+	MAP_GRACE, MAP_SAVED, MAP_FRAGMENTS, MAP_RARE, MAP_IDS
 };
 extern const char *const map_name[MAP_IDS];	/* names of the pins */
 
@@ -33,6 +32,7 @@ struct maps {
 	int fd[MAP_IDS];
 	int grace_fd;		/* an inner map for `grace` */
 	struct xlb_tables *tables;
+	struct xlb_stats *stats;	/* one for each CPU */
 	struct maps_ring ring[XLB_RINGS];
 	/* rings taken out; mapped until no `found` points into them */
 	struct xlb_ring **dead;
@@ -71,6 +71,9 @@ int table_service_del(struct maps *m, uint64_t key);
 void table_filter_check(struct maps *m);
 bool table_any_gone(const struct maps *m);
 void table_graced(struct maps *m);	/* a grace period has passed */
+
+/* maps_stats.c: the counters `of`, in the first CPU's memory, on all of them */
+void stats_zero(struct maps *m, void *of, size_t size);
 
 /* maps_do.c */
 int maps_grace(struct maps *m);

@@ -10,49 +10,61 @@
 #include "core/arena.h"
 #include "io/log.h"
 
-/* All values of these maps are words to be added up. */
+/* `of` is the counters in the first CPU's memory; words, to be added up. */
 static int
-stats_sum(struct maps *m, enum map_id id, uint32_t number, uint64_t *sum,
-    size_t words)
+stats_sum(const struct maps *m, const void *of, uint64_t *sum, size_t size)
 {
-	uint64_t *value = calloc((size_t)m->ncpu * words, sizeof(*value));
-	size_t cpu, i;
-	int rc = 0;
+	const uint64_t *word = of;
+	size_t i, n = size / sizeof(*word);
+	int cpu;
 
-	if (value == NULL)
-		fatal("maps");
-	memset(sum, 0, words * sizeof(*sum));
-	if (bpf_map_lookup_elem(m->fd[id], &number, value) < 0)
-		rc = -errno;
-	else
-		for (cpu = 0; cpu < (size_t)m->ncpu; cpu++)
-			for (i = 0; i < words; i++)
-				sum[i] += value[cpu * words + i];
-	free(value);
-	return rc;
+	memset(sum, 0, size);
+	for (cpu = 0; cpu < m->ncpu; cpu++) {
+		for (i = 0; i < n; i++)
+			sum[i] += __atomic_load_n(&word[i], __ATOMIC_RELAXED);
+		word += sizeof(*m->stats) / sizeof(*word);
+	}
+	return 0;
 }
 
 int
 maps_reasons(struct maps *m, struct xlb_reasons *out)
 {
-	return stats_sum(m, MAP_REASONS, 0, (uint64_t *)out,
-	    sizeof(*out) / sizeof(uint64_t));
+	return stats_sum(m, &m->stats->reasons, (uint64_t *)out, sizeof(*out));
 }
 
 int
 maps_service_stats(struct maps *m, uint32_t number,
     struct xlb_service_stats *out)
 {
-	return stats_sum(m, MAP_SERVICE_STATS, number, (uint64_t *)out,
-	    sizeof(*out) / sizeof(uint64_t));
+	if (number >= XLB_SERVICES)
+		return -EINVAL;
+	return stats_sum(m, &m->stats->service[number], (uint64_t *)out,
+	    sizeof(*out));
 }
 
 int
 maps_backend_stats(struct maps *m, uint32_t number,
     struct xlb_backend_stats *out)
 {
-	return stats_sum(m, MAP_BACKEND_STATS, number, (uint64_t *)out,
-	    sizeof(*out) / sizeof(uint64_t));
+	if (number >= XLB_BACKENDS)
+		return -EINVAL;
+	return stats_sum(m, &m->stats->backend[number], (uint64_t *)out,
+	    sizeof(*out));
+}
+
+void
+stats_zero(struct maps *m, void *of, size_t size)
+{
+	uint64_t *word = of;
+	size_t i;
+	int cpu;
+
+	for (cpu = 0; cpu < m->ncpu; cpu++) {
+		for (i = 0; i < size / sizeof(*word); i++)
+			__atomic_store_n(&word[i], 0, __ATOMIC_RELAXED);
+		word += sizeof(*m->stats) / sizeof(*word);
+	}
 }
 
 static int

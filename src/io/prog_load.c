@@ -66,7 +66,7 @@ int
 load_init(const struct prog_config *c, struct load *l)
 {
 	struct bpf_map *ring;
-	int i;
+	int i, rc, cpus;
 
 	memset(l, 0, sizeof(*l));
 	l->c = c;
@@ -76,6 +76,11 @@ load_init(const struct prog_config *c, struct load *l)
 	if (l->skel == NULL)
 		return -errno;
 	l->skel->rodata->ring_size = c->ring_size;
+	cpus = libbpf_num_possible_cpus();
+	rc = cpus < 0 ? cpus :
+	    bpf_map__set_max_entries(l->skel->maps.stats, (uint32_t)cpus);
+	if (rc < 0)
+		return rc;
 	load_specs(l);
 	ring = bpf_map__inner_map(l->map[MAP_RING_TABLE]);
 	if (ring == NULL)

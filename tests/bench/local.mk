@@ -8,7 +8,8 @@ CLEANFILES += $(BENCH_SKELETON) $(BENCH_SKELETON:.skel.h=.bpf.o)
 check_PROGRAMS += tests/bench/bench
 tests_bench_bench_SOURCES = tests/bench/bench.c tests/bench/bench.h \
 	tests/bench/frame.h tests/bench/cases.c tests/bench/tables.c \
-	tests/bench/object.c tests/prog/engine_bpf.c tests/prog/engine.h
+	tests/bench/object.c tests/prog/engine_bpf.c tests/prog/engine_stats.c \
+	tests/prog/engine.h
 nodist_tests_bench_bench_SOURCES = $(BENCH_SKELETON) bpf/xlb.skel.h
 tests_bench_bench_CPPFLAGS = $(AM_CPPFLAGS) $(LIBBPF_CFLAGS) \
 	-I$(top_builddir)/tests/bench

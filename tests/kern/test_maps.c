@@ -599,32 +599,20 @@ counters_begin_at_zero(void **state)
 	struct state_backend b = { .addr = addr4(0x0a000001), .number = 5 };
 	struct state_service s = { .vip_id = 1, .proto = 6, .port = 80,
 	    .number = 4, .ring = 1 };
-	struct xlb_service_stats *sv, ss;
-	struct xlb_backend_stats *bv, bs;
-	struct xlb_reasons *rv, rs;
-	uint32_t k;
+	struct xlb_service_stats ss;
+	struct xlb_backend_stats bs;
+	struct xlb_reasons rs;
 	int cpu;
 
 	(void)state;
-	sv = calloc((size_t)m->ncpu, sizeof(*sv));
-	bv = calloc((size_t)m->ncpu, sizeof(*bv));
-	rv = calloc((size_t)m->ncpu, sizeof(*rv));
-	for (cpu = 0; cpu < m->ncpu; cpu++) {
-		sv[cpu].packets = bv[cpu].bytes = 1000;
-		sv[cpu].drops = 1;
-		rv[cpu].packets[XLB_REASON_ENCAP_FAILED] = 7;
-	}
 	must(OP_BACKEND_PUT, 5, &b);
 	must(OP_SERVICE_PUT, 4, &s);
-	k = 5;
-	assert_int_equal(bpf_map_update_elem(m->fd[MAP_BACKEND_STATS], &k, bv,
-	    BPF_ANY), 0);
-	k = 4;
-	assert_int_equal(bpf_map_update_elem(m->fd[MAP_SERVICE_STATS], &k, sv,
-	    BPF_ANY), 0);
-	k = 0;
-	assert_int_equal(bpf_map_update_elem(m->fd[MAP_REASONS], &k, rv,
-	    BPF_ANY), 0);
+	for (cpu = 0; cpu < m->ncpu; cpu++) {
+		m->stats[cpu].service[4].packets = 1000;
+		m->stats[cpu].service[4].drops = 1;
+		m->stats[cpu].backend[5].bytes = 1000;
+		m->stats[cpu].reasons.packets[XLB_REASON_ENCAP_FAILED] = 7;
+	}
 
 	b.nexthop = 3;		/* a change in place counts on */
 	s.ring = 2;
@@ -650,9 +638,6 @@ counters_begin_at_zero(void **state)
 	assert_int_equal(bs.bytes, 0);
 	assert_int_equal(maps_service_stats(m, 4, &ss), 0);
 	assert_int_equal(ss.packets + ss.drops, 0);
-	free(sv);
-	free(bv);
-	free(rv);
 }
 
 static void

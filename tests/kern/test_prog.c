@@ -422,6 +422,7 @@ static void
 maps_that_do_not_fit_are_refused_by_name(void **state)
 {
 	struct prog_config c = config(), other;
+	char why[80];
 	int fd;
 
 	(void)state;
@@ -436,19 +437,19 @@ maps_that_do_not_fit_are_refused_by_name(void **state)
 	other.hash_key[3]++;
 	refused(&other, "maglev.key_file");
 
-	run("rm %s/backend_stats", KERN_DIR);
-	fd = bpf_map_create(BPF_MAP_TYPE_PERCPU_ARRAY, "backend_stats", 4, 24,
-	    100, NULL);
-	assert_int_equal(bpf_obj_pin(fd, KERN_DIR "/backend_stats"), 0);
+	run("rm %s/rare", KERN_DIR);
+	fd = bpf_map_create(BPF_MAP_TYPE_PERCPU_ARRAY, "rare", 4, 24, 100,
+	    NULL);
+	assert_int_equal(bpf_obj_pin(fd, KERN_DIR "/rare"), 0);
 	close(fd);
-	refused(&c, "backend_stats: value size 24 is pinned, this xlbd needs "
-	    "16");
-	run("rm %s/backend_stats", KERN_DIR);
-	fd = bpf_map_create(BPF_MAP_TYPE_HASH, "backend_stats", 4, 16,
-	    XLB_BACKENDS, NULL);
-	assert_int_equal(bpf_obj_pin(fd, KERN_DIR "/backend_stats"), 0);
+	snprintf(why, sizeof(why), "rare: value size 24 is pinned, this xlbd "
+	    "needs %zu", sizeof(struct xlb_rare));
+	refused(&c, why);
+	run("rm %s/rare", KERN_DIR);
+	fd = bpf_map_create(BPF_MAP_TYPE_HASH, "rare", 4, 16, 1, NULL);
+	assert_int_equal(bpf_obj_pin(fd, KERN_DIR "/rare"), 0);
 	close(fd);
-	refused(&c, "backend_stats: type 1 is pinned, this xlbd needs 6");
+	refused(&c, "rare: type 1 is pinned, this xlbd needs 6");
 	run("rm %s/tables", KERN_DIR);
 	refused(&c, "ring_table is pinned, tables is not");
 }

@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct xlb_stats;
+
 #define ENGINE_FRAME_MAX 16384
 
 /* 0; 1: not permitted here, with the reason; -1: failed, with the reason.
@@ -34,7 +36,12 @@ int engine_run(const uint8_t *frame, size_t len, uint8_t *out, size_t *out_len);
 int engine_get(const char *name, const void *key, void *value, size_t *len);
 int engine_set(const char *name, const void *key, const void *value);
 
-/* `n` counters of a per-CPU row, summed. 0, or -1. */
+/* `n` counters, summed over the CPUs: of `reasons`, or of a row of `service` or
+ * `backend` in struct xlb_stats; else of a row of the per-CPU map of that name.
+ * 0, or -1. */
 int engine_counters(const char *name, uint32_t row, uint64_t *sum, size_t n);
+/* Where the first three are in one CPU's memory; NULL: another name. */
+const uint64_t *engine_stats(const struct xlb_stats *s, const char *name,
+    uint32_t row);
 
 #endif

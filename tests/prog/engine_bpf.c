@@ -56,6 +56,9 @@ engine_open(uint32_t ring_size, bool frags, uint32_t *insns, char *why,
 	e = bpf_map__set_value_size(bpf_map__inner_map(skel->maps.ring_table),
 	    (uint32_t)ring_len);
 	if (e == 0)
+		e = bpf_map__set_max_entries(skel->maps.stats,
+		    (uint32_t)libbpf_num_possible_cpus());
+	if (e == 0)
 		e = xlb_bpf__load(skel);
 	if (e != 0) {
 		snprintf(why, len, "load: %s", strerror(-e));
@@ -159,8 +162,8 @@ engine_set(const char *name, const void *key, const void *value)
 	    bpf_map_update_elem(bpf_map__fd(map), key, value, BPF_ANY);
 }
 
-int
-engine_counters(const char *name, uint32_t row, uint64_t *sum, size_t n)
+static int
+percpu_counters(const char *name, uint32_t row, uint64_t *sum, size_t n)
 {
 	struct bpf_map *map = bpf_object__find_map_by_name(skel->obj, name);
 	int cpus = libbpf_num_possible_cpus(), cpu;
@@ -180,5 +183,28 @@ engine_counters(const char *name, uint32_t row, uint64_t *sum, size_t n)
 		for (sum[i] = 0, cpu = 0; cpu < cpus; cpu++)
 			sum[i] += all[(size_t)cpu * size + i];
 	free(all);
+	return 0;
+}
+
+int
+engine_counters(const char *name, uint32_t row, uint64_t *sum, size_t n)
+{
+	static const struct xlb_stats *stats;
+	static size_t len;
+	const uint64_t *word;
+	size_t cpu, i;
+
+	if (stats == NULL)
+		stats = engine_map("stats", &len);
+	if (stats == NULL)
+		return -1;
+	if (engine_stats(stats, name, row) == NULL)
+		return percpu_counters(name, row, sum, n);
+	memset(sum, 0, n * sizeof(*sum));
+	for (cpu = 0; cpu < len / sizeof(*stats); cpu++) {
+		word = engine_stats(&stats[cpu], name, row);
+		for (i = 0; i < n; i++)
+			sum[i] += word[i];
+	}
 	return 0;
 }

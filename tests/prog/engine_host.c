@@ -29,8 +29,7 @@ struct host_map {
     sizeof(*(map).max_entries) / sizeof(int), NULL }
 
 static struct host_map host_map[] = {
-	HOST_MAP(tables), HOST_MAP(reasons), HOST_MAP(service_stats),
-	HOST_MAP(backend_stats), HOST_MAP(rare)
+	HOST_MAP(tables), HOST_MAP(stats), HOST_MAP(rare)
 };
 #define HOST_MAPS (sizeof(host_map) / sizeof(host_map[0]))
 
@@ -106,6 +105,12 @@ bpf_map_update_elem(void *map, const void *key, const void *value, __u64 flags)
 		at = &host_row[nrow++];
 	memcpy(&at->key, key, sizeof(at->key));
 	memcpy(&at->value, value, sizeof(at->value));
+	return 0;
+}
+
+__u32
+bpf_get_smp_processor_id(void)
+{
 	return 0;
 }
 
@@ -300,8 +305,16 @@ engine_set(const char *name, const void *key, const void *value)
 int
 engine_counters(const char *name, uint32_t row, uint64_t *sum, size_t n)
 {
-	struct host_map *m = host_map_find(name);
+	struct host_map *m = host_map_find("stats");
+	const uint64_t *word;
 
+	word = engine_stats((const struct xlb_stats *)(void *)m->memory, name,
+	    row);
+	if (word != NULL) {
+		memcpy(sum, word, n * sizeof(*sum));
+		return 0;
+	}
+	m = host_map_find(name);
 	if (m == NULL || row >= m->entries || n * sizeof(*sum) > m->size)
 		return -1;
 	memcpy(sum, m->memory + row * m->size, n * sizeof(*sum));

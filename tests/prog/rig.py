@@ -233,8 +233,8 @@ class Program:
         """Action, frame, reason, and counters of a service and a backend."""
         out, *counts = self.ask(
             "run " + bytes(frame).hex(), f"count reasons 0 {len(REASONS)}",
-            f"count service_stats {service} 3",
-            f"count backend_stats {backend} 2")
+            f"count service {service} 3",
+            f"count backend {backend} 2")
         reasons, s, b = ([int(x) for x in c.split()] for c in counts)
         action, *out = out.split()
         action, out = int(action), bytes.fromhex("".join(out))
@@ -257,8 +257,8 @@ class Program:
 
     def watch(self, service=0, backend=1):
         """Counters as they are before a packet."""
-        s, b = self.ask(f"count service_stats {service} 3",
-                        f"count backend_stats {backend} 2")
+        s, b = self.ask(f"count service {service} 3",
+                        f"count backend {backend} 2")
         return [int(x) for x in s.split()], [int(x) for x in b.split()]
 
     def expect(self, frame, reason, service=None):
