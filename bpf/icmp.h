@@ -135,7 +135,8 @@ icmp_quote6(struct slow *s, const __u8 *quote, __u32 *l4)
 	__u64 walk;
 	int other;
 
-	if (quote + PARSE_IP6_LEN > p->end || quote[0] >> 4 != 6)
+	if (quote + PARSE_IP6_LEN > p->end || quote[0] >> 4 != 6 ||
+	    p->l4_len < ICMP_LEN + PARSE_IP6_LEN)
 		PKT_END(XLB_REASON_MALFORMED);
 	other = get32(quote + 8) != p->dst[0] ||
 	    get32(quote + 12) != p->dst[1] ||
@@ -145,12 +146,12 @@ icmp_quote6(struct slow *s, const __u8 *quote, __u32 *l4)
 	p->src[2] = get32(quote + 32);
 	p->src[3] = get32(quote + 36);
 	walk = xlb_walk(p->ctx, at + PARSE_IP6_LEN, quote[6]);
-	if (WALK_FLAGS(walk) & WALK_BAD)
+	*l4 = (WALK_AT(walk) - at) & WALK_OFFSET;
+	if ((WALK_FLAGS(walk) & WALK_BAD) || ICMP_LEN + *l4 > p->l4_len)
 		PKT_END(XLB_REASON_MALFORMED);
 	if (WALK_FLAGS(walk) & WALK_LATER)
 		PKT_END(XLB_REASON_FRAGMENT_UNKNOWN);
 	p->proto = other ? 0 : WALK_PROTO(walk);
-	*l4 = WALK_AT(walk) - at;
 	return PKT_NEXT;
 }
 
@@ -162,7 +163,8 @@ icmp_error(struct slow *s)
 	const __u8 *quote = p->pos;
 	__u32 l4;
 
-	if (quote + PARSE_IP4_LEN > p->end)
+	if (quote + PARSE_IP4_LEN > p->end ||
+	    p->l4_len < ICMP_LEN + PARSE_IP4_LEN)
 		PKT_END(XLB_REASON_MALFORMED);
 	PKT_STAGE(s->v6 ? icmp_quote6(s, quote, &l4) :
 	    icmp_quote4(s, quote, &l4));

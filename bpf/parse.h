@@ -171,7 +171,7 @@ parse_udp(struct pkt *p, int whole)
 	if (udp == NULL)
 		PKT_END(XLB_REASON_MALFORMED);
 	len = be16(get16(udp + 4));
-	if (len < PARSE_UDP_LEN || (whole && len > p->l4_len))
+	if (len < PARSE_UDP_LEN || (whole ? len : PARSE_UDP_LEN) > p->l4_len)
 		PKT_END(XLB_REASON_MALFORMED);
 	p->tcp_flags = 0;
 	p->ports = get32(udp);
