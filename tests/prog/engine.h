@@ -36,6 +36,11 @@ int engine_run(const uint8_t *frame, size_t len, uint8_t *out, size_t *out_len);
 int engine_get(const char *name, const void *key, void *value, size_t *len);
 int engine_set(const char *name, const void *key, const void *value);
 
+/* Empties a hash. 0, or -errno. */
+int engine_clear(const char *name);
+/* A row of a per-CPU array becomes `value` on each. 0, or -errno. */
+int engine_row_set(const char *name, uint32_t row, const void *value);
+
 /* `n` counters, summed over the CPUs: of `reasons`, or of a row of `service` or
  * `backend` in struct xlb_stats; else of a row of the per-CPU map of that name.
  * 0, or -1. */

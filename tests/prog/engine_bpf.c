@@ -162,6 +162,43 @@ engine_set(const char *name, const void *key, const void *value)
 	    bpf_map_update_elem(bpf_map__fd(map), key, value, BPF_ANY);
 }
 
+int
+engine_clear(const char *name)
+{
+	struct bpf_map *map = bpf_object__find_map_by_name(skel->obj, name);
+	uint8_t key[256];
+	int e = 0;
+
+	if (map == NULL || bpf_map__key_size(map) > sizeof(key))
+		return -ENOENT;
+	while (e == 0 &&
+	    bpf_map_get_next_key(bpf_map__fd(map), NULL, key) == 0)
+		e = bpf_map_delete_elem(bpf_map__fd(map), key);
+	return e;
+}
+
+int
+engine_row_set(const char *name, uint32_t row, const void *value)
+{
+	struct bpf_map *map = bpf_object__find_map_by_name(skel->obj, name);
+	int cpus = libbpf_num_possible_cpus(), cpu, e;
+	size_t len, size;
+	uint8_t *all;
+
+	if (map == NULL || cpus < 1)
+		return -ENOENT;
+	len = bpf_map__value_size(map);
+	size = (len + 7) / 8 * 8;
+	all = calloc((size_t)cpus, size);
+	if (all == NULL)
+		return -ENOMEM;
+	for (cpu = 0; cpu < cpus; cpu++)
+		memcpy(all + (size_t)cpu * size, value, len);
+	e = bpf_map_update_elem(bpf_map__fd(map), &row, all, BPF_ANY);
+	free(all);
+	return e;
+}
+
 static int
 percpu_counters(const char *name, uint32_t row, uint64_t *sum, size_t n)
 {

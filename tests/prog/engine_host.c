@@ -303,6 +303,26 @@ engine_set(const char *name, const void *key, const void *value)
 }
 
 int
+engine_clear(const char *name)
+{
+	if (strcmp(name, "fragments") != 0)
+		return -ENOENT;
+	nrow = 0;
+	return 0;
+}
+
+int
+engine_row_set(const char *name, uint32_t row, const void *value)
+{
+	struct host_map *m = host_map_find(name);
+
+	if (m == NULL || row >= m->entries)
+		return -ENOENT;
+	memcpy(m->memory + row * m->size, value, m->size);
+	return 0;
+}
+
+int
 engine_counters(const char *name, uint32_t row, uint64_t *sum, size_t n)
 {
 	struct host_map *m = host_map_find("stats");

@@ -18,3 +18,18 @@ EXTRA_DIST += $(PROG_TESTS) tests/prog/rig.py
 UNIT_TESTS += tests/unit/test_hash
 tests_unit_test_hash_SOURCES = tests/unit/test_hash.c tests/unit/unit.h
 tests_unit_test_hash_LDADD = libxlbcore.a $(CMOCKA_LIBS)
+
+# Many frames at random against a reference. XLB_DIFFER_PACKETS=100000000 for
+# a long run.
+check_PROGRAMS += tests/prog/differ
+tests_prog_differ_SOURCES = tests/prog/differ.c tests/prog/engine.h \
+	tests/prog/engine_two.h tests/prog/engine_two_host.c \
+	tests/prog/engine_two_bpf.c tests/prog/engine_stats.c tests/prog/gen.c tests/prog/gen.h \
+	tests/prog/reference.c tests/prog/reference.h tests/prog/ref_bytes.c \
+	tests/prog/ref_packet.h tests/prog/ref_parse.c tests/prog/ref_send.c \
+	tests/prog/rng.h tests/prog/world.c tests/prog/world.h
+nodist_tests_prog_differ_SOURCES = bpf/xlb.skel.h
+tests/prog/differ-engine_two_bpf.$(OBJEXT): bpf/xlb.skel.h
+tests_prog_differ_CPPFLAGS = $(AM_CPPFLAGS) $(LIBBPF_CFLAGS)
+tests_prog_differ_LDADD = $(LIBBPF_LIBS)
+TESTS += tests/prog/differ
