@@ -22,5 +22,4 @@ bench: tests/bench/bench$(EXEEXT)
 .PHONY: bench
 
 BENCH_TESTS = tests/bench/test_bench.py
-TESTS += $(BENCH_TESTS)
 EXTRA_DIST += $(BENCH_BPF) $(BENCH_TESTS)

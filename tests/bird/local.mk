@@ -7,7 +7,6 @@ tests_bird_drive_LDADD = $(XLBIO_LIBS)
 
 BIRD_TESTS = tests/bird/test_fake.py tests/bird/test_real.py
 BIRD_TESTS += tests/bird/test_notify.py
-TESTS += $(BIRD_TESTS)
 EXTRA_DIST += $(BIRD_TESTS) tests/bird/rig.py
 
 check_PROGRAMS += tests/bird/notified

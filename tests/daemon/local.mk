@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # xlbd and xlb together, one node in namespaces of its own, with a real BIRD.
 DAEMON_TESTS = tests/daemon/test_node.py
-TESTS += $(DAEMON_TESTS)
 EXTRA_DIST += $(DAEMON_TESTS) tests/daemon/node.py

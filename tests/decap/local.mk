@@ -5,6 +5,5 @@ tests_decap_run_frames_CPPFLAGS = $(AM_CPPFLAGS) $(LIBBPF_CFLAGS)
 tests_decap_run_frames_SOURCES = tests/decap/run_frames.c
 tests_decap_run_frames_LDADD = $(DECAP_LIBS)
 
-DECAP_TESTS = tests/decap/test_frames.py tests/decap/test_attach.py
-TESTS += $(DECAP_TESTS)
+DECAP_TESTS = tests/decap/test_attach.py tests/decap/test_frames.py
 EXTRA_DIST += $(DECAP_TESTS) tests/decap/tap.py tests/decap/peer.py

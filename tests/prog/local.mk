@@ -12,7 +12,6 @@ tests_prog_run_host_SOURCES = tests/prog/run.c tests/prog/engine.h \
 tests_prog_run_host_CPPFLAGS = $(AM_CPPFLAGS)
 
 PROG_TESTS = tests/prog/test_xlb.py
-TESTS += $(PROG_TESTS)
 EXTRA_DIST += $(PROG_TESTS) tests/prog/rig.py
 
 UNIT_TESTS += tests/unit/test_hash
