@@ -139,7 +139,8 @@ struct xlb_ring {
  * for a slot's `prev`; set before a slot names the backend. 0: a flow of it
  * moves at once.
  */
-#define XLB_MEMBER		1	/* of the pool */
+#define XLB_MEMBER		1	/* of the pool, or was, and its number is not
+					 * free yet */
 #define XLB_MEMBER_KEEPS	2	/* its flows stay: active or draining, and
 					 * alive */
 #define XLB_MEMBER_BITS(word, backend) \
@@ -152,9 +153,11 @@ xlb_ring_bytes(__u32 ring_size)
 }
 
 /* A word of `past`: bits 0-14 the owner before cur, 15-31 when it ceased to be
- * it: XLB_FLOW_TICK units of the coarse monotonic clock, 17 bits of them. */
+ * it: in ticks (XLB_FLOW_TICK_SHIFT) of the coarse monotonic clock, 17 bits of
+ * them: 6.5 days. Beside a `prev` it is about that one. */
 #define XLB_PAST_OWNER(w)	((w) & 0x7fff)
 #define XLB_PAST_TICK(w)	((w) >> 15)
+#define XLB_PAST_TICK_MASK	0x1ffff
 #define XLB_PAST(owner, tick)	((__u32)(owner) | (__u32)(tick) << 15)
 
 /* A slot word: bits 0-14 cur, 15 LOOKUP, 16-30 prev; 0 is no backend. */
@@ -208,8 +211,11 @@ xlb_flow_row(__u64 flow, __u32 mask)
 struct xlb_backend {
 	__u8 addr[16];		/* wire; IPv4 as ::ffff:a.b.c.d; 0: free */
 	__u32 nexthop;		/* changed by one store; 0: unresolved */
-	__u32 pad[3];
+	__u32 flags;		/* XLB_BACKEND_*, for xlbd */
+	__u32 pad[2];
 };
+#define XLB_BACKEND_RETIRED	1	/* of no pool any more: the number is not
+					 * free while a flow may still name it */
 
 /*
  * A next hop, shared by the backends behind it. Its identity is all but

@@ -105,6 +105,11 @@ tests_unit_test_plan_SOURCES = tests/unit/test_plan.c tests/unit/unit.h \
 	tests/fake/maps_mem.c tests/fake/maps_mem.h
 tests_unit_test_plan_LDADD = $(UNIT_LIBS)
 
+UNIT_TESTS += tests/unit/test_ring_words
+tests_unit_test_ring_words_SOURCES = tests/unit/test_ring_words.c \
+	tests/unit/unit.h
+tests_unit_test_ring_words_LDADD = $(UNIT_LIBS)
+
 UNIT_TESTS += tests/unit/test_state
 tests_unit_test_state_SOURCES = tests/unit/test_state.c tests/unit/unit.h
 tests_unit_test_state_LDADD = $(UNIT_LIBS)

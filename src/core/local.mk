@@ -30,5 +30,6 @@ libxlbcore_a_SOURCES += src/core/state.c src/core/state.h
 libxlbcore_a_SOURCES += src/core/state_build.h src/core/state_number.c
 libxlbcore_a_SOURCES += src/core/state_pool.c src/core/state_rows.c
 libxlbcore_a_SOURCES += src/core/ring.c
+libxlbcore_a_SOURCES += src/core/ring_words.c src/core/ring_words.h
 libxlbcore_a_SOURCES += src/core/plan.c src/core/plan.h src/core/plan_print.c
 libxlbcore_a_SOURCES += src/core/plan_ring.c src/core/plan_ring.h

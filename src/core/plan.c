@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/arena.h"
+#include "core/ids.h"
 #include "core/plan_ring.h"
 #include "core/rows.h"
 
@@ -83,35 +84,92 @@ backend_step(const void *want, const void *found, void *arg)
 	const struct state_backend *w = want, *f = found;
 	struct build *b = arg;
 
-	if (!row_due(b, w != NULL, f != NULL,
-	    w != NULL && f != NULL && w->nexthop == f->nexthop))
+	if (w == NULL && f->retired)
+		return;
+	if (!row_due(b, w != NULL, f != NULL, w != NULL && f != NULL &&
+	    w->nexthop == f->nexthop && !f->retired))
 		return;
 	if (w != NULL)
 		op_add(b, OP_BACKEND_PUT, w->number, f != NULL, w);
 	else
-		op_add(b, OP_BACKEND_DEL, f->number, false, f);
+		op_add(b, OP_BACKEND_RETIRE, f->number, false, f);
+}
+
+/* Wanted rings have the numbers of the found ones that they go on with, under
+ * another name, too. */
+static void
+rings_build(struct build *b, struct ids *stay)
+{
+	const struct state_ring **found, *w;
+	size_t i;
+
+	found = arena_calloc(b->a, XLB_RINGS, sizeof(*found));
+	for (i = 0; i < b->found->nring; i++)
+		found[b->found->ring[i].number] = &b->found->ring[i];
+	ids_init(stay, 0, XLB_RINGS, b->a);
+	for (i = 0; i < b->wanted->nring; i++) {
+		w = &b->wanted->ring[i];
+		plan_ring_build(&b->rings, w, found[w->number], &b->ring[i]);
+		/* another set of slots is no change of the object */
+		b->p->added += found[w->number] == NULL;
+		ids_take(stay, w->number);
+	}
+	/* a service that has just left it may ask it for a while */
+	for (i = 0; i < b->wanted->nservice; i++)
+		ids_take(stay, b->wanted->service[i].old_ring);
 }
 
 static void
-ring_step(const void *want, const void *found, void *arg)
+ring_remove(struct build *b, const struct state_ring *f)
 {
-	const struct state_ring *w = want, *f = found;
-	struct build *b = arg;
-	struct plan_ring *r;
-	struct op_ring *gone;
+	struct op_ring *gone = arena_calloc(b->a, 1, sizeof(*gone));
 
-	if (!b->removing && w != NULL) {
-		r = &b->ring[w - b->wanted->ring];
-		plan_ring_build(&b->rings, w, f, r);
-	}
-	/* another set of slots is no change of the object */
-	if (!row_due(b, w != NULL, f != NULL, true) || w != NULL)
-		return;
-	gone = arena_alloc(b->a, sizeof(*gone));
 	gone->number = f->number;
 	gone->pool = f->pool;
 	gone->size = b->found->ring_size;
 	op_add(b, OP_RING_DEL, f->number, false, gone);
+	b->p->removed++;
+}
+
+/* It is asked for owners alone: flows are no longer its own. */
+static void
+ring_leave(struct build *b, const struct state_ring *f)
+{
+	struct op_ring *left;
+	uint32_t *roles, i, keeps = 0;
+
+	for (i = 0; i < RING_MEMBER_WORDS; i++)
+		keeps |= f->roles[i] & 0x55555555U * XLB_MEMBER_KEEPS;
+	if (keeps == 0)
+		return;
+	roles = arena_calloc(b->a, RING_MEMBER_WORDS, sizeof(*roles));
+	for (i = 0; i < RING_MEMBER_WORDS; i++)
+		roles[i] = f->roles[i] & 0x55555555U * XLB_MEMBER;
+	left = arena_calloc(b->a, 1, sizeof(*left));
+	left->number = f->number;
+	left->pool = f->pool;
+	left->size = b->found->ring_size;
+	left->roles = roles;
+	op_add(b, OP_RING_ROLES, f->number, true, left);
+}
+
+static void
+rings_remove(struct build *b, const struct ids *stay)
+{
+	const struct state_ring *f;
+	struct ids wanted;
+	size_t i;
+
+	ids_init(&wanted, 0, XLB_RINGS, b->a);
+	for (i = 0; i < b->wanted->nring; i++)
+		ids_take(&wanted, b->wanted->ring[i].number);
+	for (i = 0; i < b->found->nring; i++) {
+		f = &b->found->ring[i];
+		if (!ids_taken(stay, f->number))
+			ring_remove(b, f);
+		else if (!ids_taken(&wanted, f->number))
+			ring_leave(b, f);
+	}
 }
 
 /* The flags for "any port" are set before the first such service is there, and
@@ -163,7 +221,7 @@ service_step(const void *want, const void *found, void *arg)
 
 	if (!row_due(b, w != NULL, f != NULL, w != NULL && f != NULL &&
 	    w->number == f->number && w->ring == f->ring &&
-	    w->flags == f->flags))
+	    w->old_ring == f->old_ring && w->flags == f->flags))
 		return;
 	if (w != NULL)
 		op_add(b, OP_SERVICE_PUT, w->number, f != NULL, w);
@@ -175,48 +233,55 @@ service_step(const void *want, const void *found, void *arg)
 	rows_walk((b)->wanted->name, (b)->wanted->n##name, (b)->found->name, \
 	    (b)->found->n##name, sizeof(*(b)->wanted->name), cmp, step, b)
 
+static void
+ring_add(struct build *b, enum op_kind kind, const struct op_ring *r)
+{
+	if (r != NULL)
+		op_add(b, kind, r->number, kind != OP_RING_NEW, r);
+}
+
 /* (1) what depends on nothing: first where flows go astray, then the rest */
 static void
-slots_first(struct build *b)
+rings_first(struct build *b)
 {
 	const struct plan_ring *r, *end = b->ring + b->wanted->nring;
 
-	for (r = b->ring; r < end; r++) {
-		if (r->interim != NULL)
-			op_add(b, OP_RING_SLOTS, r->interim->number, true,
-			    r->interim);
-		else if (r->dead)
-			op_add(b, OP_RING_SLOTS, r->final->number, true,
-			    r->final);
-	}
+	for (r = b->ring; r < end; r++)
+		if (r->dead)
+			ring_add(b, OP_RING_SLOTS,
+			    r->interim != NULL ? r->interim : r->final);
+	for (r = b->ring; r < end; r++)
+		ring_add(b, OP_RING_ROLES, r->roles_now);
 	for (r = b->ring; r < end; r++)
 		if (r->now && !r->dead)
-			op_add(b, OP_RING_SLOTS, r->final->number, true,
-			    r->final);
+			ring_add(b, OP_RING_SLOTS, r->final);
 }
 
 static void
-slots_then(struct build *b)
+rings_then(struct build *b)
 {
 	const struct plan_ring *r;
 
-	for (r = b->ring; r < b->ring + b->wanted->nring; r++)
-		if (r->final != NULL && !r->now)
-			op_add(b, r->known ? OP_RING_SLOTS : OP_RING_NEW,
-			    r->final->number, r->known, r->final);
+	for (r = b->ring; r < b->ring + b->wanted->nring; r++) {
+		if (!r->now)
+			ring_add(b, r->known ? OP_RING_SLOTS : OP_RING_NEW,
+			    r->final);
+		ring_add(b, OP_RING_ROLES, r->roles_then);
+	}
 }
 
 void
 plan_build(const struct state *wanted, const struct state *found,
-    struct ring_cache *rc, struct arena *a, struct plan *p)
+    struct ring_cache *rc, uint32_t tick, struct arena *a, struct plan *p)
 {
 	struct build b = { .wanted = wanted, .found = found, .a = a, .p = p };
+	struct ids rings;
 
 	memset(p, 0, sizeof(*p));
 	b.ring = arena_calloc(a, wanted->nring, sizeof(*b.ring));
-	plan_rings_init(&b.rings, wanted, found, rc, a);
-	WALK(&b, ring, state_ring_cmp, ring_step);
-	slots_first(&b);
+	plan_rings_init(&b.rings, wanted, found, rc, tick, a);
+	rings_build(&b, &rings);
+	rings_first(&b);
 	if (memcmp(&wanted->settings, &found->settings,
 	    sizeof(wanted->settings)) != 0) {
 		op_add(&b, OP_SETTINGS_PUT, 0, found->settings.abi != 0,
@@ -226,14 +291,14 @@ plan_build(const struct state *wanted, const struct state *found,
 	WALK(&b, port, state_port_cmp, port_step);
 	WALK(&b, nexthop, state_nexthop_cmp, nexthop_step);
 	WALK(&b, backend, state_backend_cmp, backend_step);
-	slots_then(&b);
+	rings_then(&b);
 	WALK(&b, vip, state_vip_cmp, vip_step);
 	WALK(&b, service, service_row_cmp, service_step);
 	b.removing = true;
 	WALK(&b, service, service_row_cmp, service_step);
 	WALK(&b, vip, state_vip_cmp, vip_clear_step);
 	WALK(&b, vip, state_vip_cmp, vip_step);
-	WALK(&b, ring, state_ring_cmp, ring_step);
+	rings_remove(&b, &rings);
 	WALK(&b, backend, state_backend_cmp, backend_step);
 	WALK(&b, nexthop, state_nexthop_cmp, nexthop_step);
 	WALK(&b, port, state_port_cmp, port_step);
@@ -252,19 +317,20 @@ plan_first_delete(const struct plan *p)
 	return i;
 }
 
-/* A ring's words name the backend. */
+static bool
+on_ring(const struct op *op)
+{
+	return op->kind == OP_RING_SLOTS || op->kind == OP_RING_NEW ||
+	    op->kind == OP_RING_ROLES;
+}
+
+/* A ring's words name the backend; whoever owns slots is a member. */
 static bool
 ring_names(const struct op *op, uint32_t backend)
 {
 	const struct op_ring *r = op->row;
-	uint32_t i;
 
-	if (op->kind != OP_RING_SLOTS && op->kind != OP_RING_NEW)
-		return false;
-	for (i = 0; i < r->size; i++)
-		if (XLB_SLOT_CUR(r->slot[i]) == backend)
-			return true;
-	return false;
+	return on_ring(op) && ring_member(r->roles, backend) != 0;
 }
 
 static uint32_t
@@ -277,6 +343,12 @@ static uint32_t
 service_ring(const struct op *op)
 {
 	return ((const struct state_service *)op->row)->ring;
+}
+
+static uint32_t
+service_old_ring(const struct op *op)
+{
+	return ((const struct state_service *)op->row)->old_ring;
 }
 
 /* Additions: `op` names a row that `failed` should have made. */
@@ -319,14 +391,16 @@ plan_depends(const struct op *op, const struct op *failed)
 {
 	switch (failed->kind) {
 	case OP_RING_SLOTS:
+	case OP_RING_ROLES:
 	case OP_RING_DEL:
-		return op->kind == OP_BACKEND_DEL;
+		return op->kind == OP_BACKEND_RETIRE;
 	case OP_SERVICE_DEL:
 		if (op->kind == OP_RING_DEL)
-			return service_ring(failed) == op->id;
+			return service_ring(failed) == op->id ||
+			    service_old_ring(failed) == op->id;
 		return (op->kind == OP_VIP_DEL || op->kind == OP_VIP_PUT) &&
 		    service_vip(failed) == op->id;
-	case OP_BACKEND_DEL:
+	case OP_BACKEND_RETIRE:
 		return op->kind == OP_NEXTHOP_DEL && op->id ==
 		    ((const struct state_backend *)failed->row)->nexthop;
 	case OP_NEXTHOP_DEL:

@@ -39,6 +39,7 @@ op_print(const struct op *op, char *buf, size_t len)
 
 	switch (op->kind) {
 	case OP_RING_SLOTS:
+	case OP_RING_ROLES:
 	case OP_RING_NEW:
 	case OP_RING_DEL:
 		snprintf(buf, len, "ring %s",
@@ -53,6 +54,7 @@ op_print(const struct op *op, char *buf, size_t len)
 		nexthop_print(op->row, buf, len);
 		break;
 	case OP_BACKEND_PUT:
+	case OP_BACKEND_RETIRE:
 	case OP_BACKEND_DEL:
 		snprintf(buf, len, "backend %s", addr_print(
 		    &((const struct state_backend *)op->row)->addr, addr));
@@ -84,6 +86,7 @@ op_verb(const struct op *op)
 	case OP_SERVICE_DEL:
 	case OP_VIP_DEL:
 	case OP_RING_DEL:
+	case OP_BACKEND_RETIRE:
 	case OP_BACKEND_DEL:
 	case OP_NEXTHOP_DEL:
 	case OP_PORT_DEL:

@@ -10,7 +10,7 @@
 
 struct usable {
 	const struct ids *nexthops;	/* that the maps have */
-	bool *usable;
+	struct plan_rings *pr;
 };
 
 static void
@@ -19,54 +19,95 @@ usable_mark(const void *want, const void *found, void *arg)
 	const struct state_backend *b = found;
 	struct usable *u = arg;
 
-	if (want != NULL && b != NULL && b->number < PLAN_NUMBERS)
-		u->usable[b->number] = ids_taken(u->nexthops, b->nexthop);
+	if (want == NULL || b == NULL || b->number >= XLB_BACKENDS)
+		return;
+	u->pr->usable[b->number] = ids_taken(u->nexthops, b->nexthop);
+	if (!b->retired)
+		ring_member_set(u->pr->there, b->number, 3);
 }
 
 void
 plan_rings_init(struct plan_rings *pr, const struct state *wanted,
-    const struct state *found, struct ring_cache *rc, struct arena *a)
+    const struct state *found, struct ring_cache *rc, uint32_t tick,
+    struct arena *a)
 {
 	struct ids nexthops;
-	struct usable u = { .nexthops = &nexthops };
+	struct usable u = { .nexthops = &nexthops, .pr = pr };
 	size_t i;
 
 	pr->wanted = wanted;
 	pr->rc = rc;
 	pr->a = a;
+	pr->tick = tick;
 	pr->usable = arena_calloc(a, PLAN_NUMBERS, sizeof(*pr->usable));
+	pr->there = arena_calloc(a, RING_MEMBER_WORDS, sizeof(*pr->there));
 	pr->alive = arena_calloc(a, PLAN_NUMBERS, sizeof(*pr->alive));
 	pr->word = arena_calloc(a, wanted->ring_size, sizeof(*pr->word));
 	pr->usable[0] = true;	/* no backend needs no row */
 	ids_init(&nexthops, 1, XLB_NEXTHOPS, a);
 	for (i = 0; i < found->nnexthop; i++)
 		ids_take(&nexthops, found->nexthop[i].number);
-	u.usable = pr->usable;
 	rows_walk(wanted->backend, wanted->nbackend, found->backend,
 	    found->nbackend, sizeof(*wanted->backend), state_backend_cmp,
 	    usable_mark, &u);
 }
 
+/*
+ * What backends are to the pool: as wanted for those that are `there` (NULL:
+ * all will be). Those that only were members stay that, without flows, until
+ * their number is free.
+ */
+static uint32_t *
+roles_build(struct plan_rings *pr, const struct state_ring *want,
+    const struct state_ring *found, const uint32_t *there)
+{
+	uint32_t *roles = arena_calloc(pr->a, RING_MEMBER_WORDS,
+	    sizeof(*roles)), i, f;
+
+	for (i = 0; i < RING_MEMBER_WORDS; i++) {
+		f = found != NULL ? found->roles[i] : 0;
+		roles[i] = want->roles[i] & (there != NULL ? there[i] : ~0U);
+		roles[i] |= (f | f >> 1) & 0x55555555U * XLB_MEMBER;
+	}
+	return roles;
+}
+
 static struct op_ring *
 op_ring_new(struct plan_rings *pr, const struct state_ring *r,
-    const uint32_t *word)
+    const uint32_t *roles)
 {
-	struct op_ring *o = arena_alloc(pr->a, sizeof(*o));
+	struct op_ring *o = arena_calloc(pr->a, 1, sizeof(*o));
 
 	o->number = r->number;
 	o->pool = r->pool;
 	o->size = pr->wanted->ring_size;
-	o->slot = arena_dup(pr->a, word, o->size * sizeof(*word));
+	o->roles = roles;
 	return o;
 }
 
+/* The slots' words from the found ones, for new owners. */
 static void
-op_ring_count(struct op_ring *o, const uint32_t *was)
+op_ring_words(struct plan_rings *pr, struct op_ring *o,
+    const struct state_ring *want, const struct state_ring *found,
+    const uint32_t *owner)
 {
-	uint32_t i;
+	uint32_t *word = arena_alloc(pr->a, o->size * sizeof(*word)), *past, i;
+	struct ring_slot s;
 
-	for (i = 0; i < o->size; i++)
-		o->moved += XLB_SLOT_CUR(o->slot[i]) != XLB_SLOT_CUR(was[i]);
+	o->slot = word;
+	if (found == NULL) {
+		memcpy(word, owner, o->size * sizeof(*word));
+		return;
+	}
+	o->past = past = arena_alloc(pr->a, o->size * sizeof(*past));
+	for (i = 0; i < o->size; i++) {
+		s.word = found->slot[i];
+		s.past = found->past[i];
+		o->moved += XLB_SLOT_CUR(s.word) != owner[i];
+		s = ring_slot_step(s, owner[i], want->roles, pr->tick);
+		word[i] = s.word;
+		past[i] = s.past;
+	}
 }
 
 /*
@@ -75,27 +116,24 @@ op_ring_count(struct op_ring *o, const uint32_t *was)
  * a dead one goes where it will stay if that one is there, else to the next
  * that is; no other slot moves.
  */
-static struct op_ring *
-interim_build(struct plan_rings *pr, const struct state_ring *want,
+static void
+interim_owners(struct plan_rings *pr, const struct state_ring *want,
     const struct state_ring *found, const uint32_t *final)
 {
 	bool *there = arena_calloc(pr->a, want->nmember, sizeof(*there));
-	struct op_ring *o;
-	uint32_t i;
+	uint32_t i, was;
 	size_t k;
 
 	for (k = 0; k < want->nmember; k++)
 		there[k] = want->eligible[k] && pr->usable[want->number_of[k]];
 	state_ring_words_of(pr->rc, pr->wanted, want, there, pr->word);
 	for (i = 0; i < pr->wanted->ring_size; i++) {
-		if (pr->alive[XLB_SLOT_CUR(found->slot[i])])
-			pr->word[i] = found->slot[i];
+		was = XLB_SLOT_CUR(found->slot[i]);
+		if (pr->alive[was])
+			pr->word[i] = was;
 		else if (pr->usable[XLB_SLOT_CUR(final[i])])
-			pr->word[i] = final[i];
+			pr->word[i] = XLB_SLOT_CUR(final[i]);
 	}
-	o = op_ring_new(pr, want, pr->word);
-	op_ring_count(o, found->slot);
-	return o;
 }
 
 /* The members that take flows, by number; slots that are empty count, too. */
@@ -109,30 +147,83 @@ alive_set(struct plan_rings *pr, const struct state_ring *want, bool on)
 		pr->alive[want->number_of[k]] = on && want->eligible[k];
 }
 
+/* Which of the two operations on slots, and in which part of the plan. */
+static void
+slots_build(struct plan_rings *pr, const struct state_ring *want,
+    const struct state_ring *found, const uint32_t *now, const uint32_t *then,
+    struct plan_ring *out)
+{
+	uint32_t i, size = pr->wanted->ring_size;
+
+	state_ring_words(pr->rc, pr->wanted, want, pr->word);
+	alive_set(pr, want, true);
+	out->now = true;
+	for (i = 0; i < size; i++) {
+		out->now &= pr->usable[pr->word[i]];
+		out->dead |= !pr->alive[XLB_SLOT_CUR(found->slot[i])];
+	}
+	out->final = op_ring_new(pr, want, out->now ? now : then);
+	op_ring_words(pr, out->final, want, found, pr->word);
+	if (out->dead && !out->now) {
+		out->interim = op_ring_new(pr, want, now);
+		interim_owners(pr, want, found, out->final->slot);
+		op_ring_words(pr, out->interim, want, found, pr->word);
+	}
+	alive_set(pr, want, false);
+}
+
+static bool
+roles_same(const uint32_t *a, const uint32_t *b)
+{
+	return memcmp(a, b, RING_MEMBER_WORDS * sizeof(*a)) == 0;
+}
+
+/* No slot has a dead backend, or none, to send unknown flows to. */
+static bool
+prevs_keep(const struct state_ring *want, const struct state_ring *found,
+    uint32_t size)
+{
+	uint32_t i, all = 0, prev;
+
+	for (i = 0; i < size; i++)
+		all |= found->slot[i];
+	if (XLB_SLOT_PREV(all) == 0)
+		return true;
+	for (i = 0; i < size; i++) {
+		prev = XLB_SLOT_PREV(found->slot[i]);
+		if (prev != 0 &&
+		    !(ring_member(want->roles, prev) & XLB_MEMBER_KEEPS))
+			return false;
+	}
+	return true;
+}
+
 void
 plan_ring_build(struct plan_rings *pr, const struct state_ring *want,
     const struct state_ring *found, struct plan_ring *out)
 {
-	uint32_t i, size = pr->wanted->ring_size;
+	uint32_t *then = roles_build(pr, want, found, NULL), *now;
+	bool renamed, moves;
 
 	memset(out, 0, sizeof(*out));
 	out->known = found != NULL;
-	if (found != NULL &&
-	    state_ring_same(pr->rc, pr->wanted, want, found->slot))
+	if (found == NULL) {
+		state_ring_words(pr->rc, pr->wanted, want, pr->word);
+		out->final = op_ring_new(pr, want, then);
+		op_ring_words(pr, out->final, want, NULL, pr->word);
 		return;
-	state_ring_words(pr->rc, pr->wanted, want, pr->word);
-	out->final = op_ring_new(pr, want, pr->word);
-	if (found == NULL)
-		return;
-	op_ring_count(out->final, found->slot);
-	alive_set(pr, want, true);
-	out->now = true;
-	for (i = 0; i < size; i++) {
-		out->now &= pr->usable[XLB_SLOT_CUR(pr->word[i])];
-		out->dead |= !pr->alive[XLB_SLOT_CUR(found->slot[i])];
 	}
-	if (out->dead && !out->now)
-		out->interim =
-		    interim_build(pr, want, found, out->final->slot);
-	alive_set(pr, want, false);
+	moves = !state_ring_same(pr->rc, pr->wanted, want, found->slot) ||
+	    !prevs_keep(want, found, pr->wanted->ring_size);
+	renamed = strcmp(want->pool, found->pool) != 0;
+	if (!moves && !renamed && roles_same(then, found->roles))
+		return;
+	now = roles_build(pr, want, found, pr->there);
+	if (moves)
+		slots_build(pr, want, found, now, then, out);
+	if (out->interim == NULL && !out->now &&
+	    (renamed || !roles_same(now, found->roles)))
+		out->roles_now = op_ring_new(pr, want, now);
+	if ((!moves || out->now) && !roles_same(then, now))
+		out->roles_then = op_ring_new(pr, want, then);
 }

@@ -247,6 +247,7 @@ state_ring_same(struct ring_cache *rc, const struct state *wanted,
 		else
 			for (; i < end; i++)
 				diff |= word[i] ^ ring->number_of[owner[i]];
+		diff = XLB_SLOT_CUR(diff);
 	}
 	return diff == 0;
 }

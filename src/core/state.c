@@ -8,6 +8,7 @@
 
 #include "core/arena.h"
 #include "core/hash_key.h"
+#include "core/ids.h"
 #include "core/rows.h"
 #include "core/state_build.h"
 
@@ -278,6 +279,50 @@ services_build(struct state_build *b)
 	return state_number(b, NUMBER_SERVICE);
 }
 
+struct changed_pool {
+	struct ids rings;	/* that are found */
+};
+
+/* A service whose pool is another one now: its flows are looked up, and those
+ * that are unknown go where the old ring says, for a while. Of several changes
+ * in that time the first counts, as for a slot. */
+static void
+service_follow(const void *want, const void *found, void *arg)
+{
+	/* ours to write */
+	struct state_service *w = (struct state_service *)(uintptr_t)want;
+	const struct state_service *f = found;
+	const struct changed_pool *c = arg;
+
+	if (w == NULL)
+		return;
+	w->old_ring = w->ring;
+	if (f == NULL || (w->flags & XLB_SERVICE_DATAGRAM))
+		return;
+	if (f->ring == w->ring)
+		w->flags |= f->flags & XLB_SERVICE_LOOKUP;
+	else
+		w->flags |= XLB_SERVICE_LOOKUP;
+	w->old_ring = f->old_ring != f->ring ? f->old_ring : f->ring;
+	if (!ids_taken(&c->rings, w->old_ring))
+		w->old_ring = w->ring;
+}
+
+static void
+services_follow(struct state_build *b)
+{
+	const struct state *found = b->in->found;
+	struct changed_pool c;
+	size_t i;
+
+	ids_init(&c.rings, 0, XLB_RINGS, b->a);
+	for (i = 0; i < found->nring; i++)
+		ids_take(&c.rings, found->ring[i].number);
+	rows_walk(b->s->service, b->s->nservice, found->service,
+	    found->nservice, sizeof(*found->service), state_service_key_cmp,
+	    service_follow, &c);
+}
+
 int
 state_build(const struct state_input *in, struct arena *a,
     struct state *wanted, struct diag *dg)
@@ -301,7 +346,10 @@ state_build(const struct state_input *in, struct arena *a,
 	if (state_number(&b, NUMBER_BACKEND) < 0 || nexthops_build(&b) < 0 ||
 	    ports_build(&b) < 0 || state_pools(&b) < 0)
 		return -1;
-	return services_build(&b);
+	if (services_build(&b) < 0)
+		return -1;
+	services_follow(&b);
+	return 0;
 }
 
 struct keeps {

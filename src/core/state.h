@@ -36,6 +36,8 @@ struct state_service {
 	uint32_t vip_id;
 	uint32_t number;	/* of its counter line */
 	uint32_t ring;
+	uint32_t old_ring;	/* that of the pool before, for 20 s after a
+				 * change of pool; else `ring` */
 	uint32_t flags;		/* XLB_SERVICE_* and XLB_FORWARD_* */
 };
 
@@ -44,6 +46,8 @@ struct state_backend {
 	struct addr addr;
 	uint32_t number;	/* 1.. */
 	uint32_t nexthop;	/* number of a state_nexthop, 0: unresolved */
+	bool retired;		/* found only: of no pool any more, its number
+				 * is kept until no flow names it */
 };
 
 /* A way out, shared by the backends that use it. Sorted by gateway, ifindex,
@@ -70,6 +74,9 @@ struct state_ring {
 	const char *pool;	/* sorted by this name */
 	uint32_t number;	/* 0.. */
 	const uint32_t *slot;	/* found only: state.ring_size words */
+	const uint32_t *past;	/* found only: as many, see xlb_abi.h */
+	const uint32_t *roles;	/* XLB_MEMBER_*, RING_MEMBER_WORDS words; found
+				 * ones have XLB_MEMBER for former members */
 	/* wanted only: */
 	const struct maglev_member *member;	/* weight > 0, by address */
 	const uint16_t *number_of;	/* member index -> backend number */
@@ -103,6 +110,8 @@ struct state_member {
 	enum health_state health;
 	const struct health_row *health_row;	/* that decided; NULL: none */
 	enum member_why why;
+	bool keeps;		/* its flows stay: it is active or draining,
+				 * and alive */
 	uint32_t number;	/* backend number */
 };
 
@@ -181,7 +190,10 @@ struct state_input {
 /*
  * Builds what should be. Numbers: an equal found row keeps its number, new ones
  * take numbers that no found row has or names. Every pool has a ring and every
- * member a backend row, used by a service or not. A backend whose neighbour is
+ * member a backend row, used by a service or not. A pool that has another name
+ * now is known by its members, and keeps its ring. A service whose ring is
+ * another one than it was found with keeps that as `old_ring`, and has
+ * XLB_SERVICE_LOOKUP from then on. A backend whose neighbour is
  * being asked for (HOP_RESOLVING, or no row in `hops`) keeps the next hop that
  * was found. 0, or -1 if a table is full or the maps are of another size (`dg`
  * says which, with the limit and the setting); `*wanted` is in `a`, and points
@@ -210,7 +222,7 @@ void state_ring_words(struct ring_cache *rc, const struct state *wanted,
 /* The same if only `eligible` of the ring's members were. */
 void state_ring_words_of(struct ring_cache *rc, const struct state *wanted,
     const struct state_ring *ring, const bool *eligible, uint32_t *word);
-/* True if `word` is what state_ring_words() would give. */
+/* True if the owners in `word` are those that state_ring_words() would give. */
 bool state_ring_same(struct ring_cache *rc, const struct state *wanted,
     const struct state_ring *ring, const uint32_t *word);
 uint64_t state_ring_fingerprint(struct ring_cache *rc,
@@ -234,8 +246,9 @@ int state_backend_key_cmp(const void *a, const void *b);
 int state_nexthop_key_cmp(const void *a, const void *b);
 int state_ring_key_cmp(const void *a, const void *b);
 
-/* After every step: no service names a missing ring, no slot a missing
- * backend, no backend a missing next hop, no next hop a missing port; numbers
+/* After every step: no service names a missing ring, no slot a backend that is
+ * missing or no member, no backend a missing next hop, no next hop a missing
+ * port, no backend but a present one keeps flows; numbers
  * are unique, rows are sorted. NULL if it holds, else what is wrong (in `a`).
  * Used by tests and by `xlbd --preflight`. */
 const char *state_check(const struct state *s, struct arena *a);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/ids.h"
+#include "core/ring_words.h"
 #include "core/rows.h"
 #include "core/state_build.h"
 
@@ -30,6 +31,10 @@ backends_named(const struct state *found, struct ids *used)
 			ids_take(used, XLB_SLOT_CUR(found->ring[i].slot[k]));
 			ids_take(used, XLB_SLOT_PREV(found->ring[i].slot[k]));
 		}
+		for (k = ring_member_next(found->ring[i].roles, 0);
+		    k < XLB_BACKENDS;
+		    k = ring_member_next(found->ring[i].roles, k + 1))
+			ids_take(used, k);
 	}
 }
 
@@ -38,8 +43,48 @@ rings_named(const struct state *found, struct ids *used)
 {
 	size_t i;
 
-	for (i = 0; i < found->nservice; i++)
+	for (i = 0; i < found->nservice; i++) {
 		ids_take(used, found->service[i].ring);
+		ids_take(used, found->service[i].old_ring);
+	}
+}
+
+static uint32_t
+roles_and(const uint32_t *a, const uint32_t *b)
+{
+	uint32_t i, n = 0;
+
+	for (i = 0; i < RING_MEMBER_WORDS; i++)
+		n += (uint32_t)__builtin_popcount((a[i] | a[i] >> 1) &
+		    (b[i] | b[i] >> 1) & 0x55555555U);
+	return n;
+}
+
+/*
+ * The ring of a pool that has another name now: the found one that nobody has
+ * kept whose members are most like the wanted one's, more in common than not.
+ * A wrong guess costs nothing: its slots move as those of any other ring.
+ */
+static uint32_t
+ring_like(const void *row, const struct state *found, const struct ids *kept)
+{
+	const struct state_ring *want = row, *f;
+	uint32_t both, either, best = 0, number = IDS_NONE;
+	size_t i;
+
+	for (i = 0; i < found->nring; i++) {
+		f = &found->ring[i];
+		if (ids_taken(kept, f->number))
+			continue;
+		both = roles_and(want->roles, f->roles);
+		either = roles_and(want->roles, want->roles) +
+		    roles_and(f->roles, f->roles) - both;
+		if (2 * both > either && both > best) {
+			best = both;
+			number = f->number;
+		}
+	}
+	return number;
 }
 
 static void
@@ -58,20 +103,25 @@ static const struct kind {
 	size_t size, number;	/* of a row, and where in it its number is */
 	rows_cmp cmp;
 	void (*named)(const struct state *found, struct ids *used);
+	/* the number of a found row that is the same under another key */
+	uint32_t (*like)(const void *row, const struct state *found,
+	    const struct ids *kept);
 } kinds[] = {
 #define ROWS(name, field) offsetof(struct state, name), \
 	offsetof(struct state, n##name), sizeof(struct state_##name), \
 	offsetof(struct state_##name, field)
 	[NUMBER_NEXTHOP] = { "next hops", 1, XLB_NEXTHOPS,
-	    ROWS(nexthop, number), state_nexthop_key_cmp, nexthops_named },
+	    ROWS(nexthop, number), state_nexthop_key_cmp, nexthops_named,
+	    NULL },
 	[NUMBER_BACKEND] = { "pools: backends", 1, XLB_BACKENDS,
-	    ROWS(backend, number), state_backend_key_cmp, backends_named },
+	    ROWS(backend, number), state_backend_key_cmp, backends_named,
+	    NULL },
 	[NUMBER_RING] = { "pools", 0, XLB_RINGS,
-	    ROWS(ring, number), state_ring_key_cmp, rings_named },
+	    ROWS(ring, number), state_ring_key_cmp, rings_named, ring_like },
 	[NUMBER_VIP] = { "services: addresses", 1, STATE_VIP_IDS,
-	    ROWS(vip, id), state_vip_key_cmp, vips_named },
+	    ROWS(vip, id), state_vip_key_cmp, vips_named, NULL },
 	[NUMBER_SERVICE] = { "services: addresses and ports", 0, XLB_SERVICES,
-	    ROWS(service, number), state_service_key_cmp, NULL },
+	    ROWS(service, number), state_service_key_cmp, NULL, NULL },
 #undef ROWS
 };
 
@@ -135,6 +185,10 @@ state_number(struct state_build *b, enum state_kind kind)
 		k->named(found, &used);
 	for (i = 0; i < n; i++, row += k->size) {
 		if (*number_of(k, row) != IDS_NONE)
+			continue;
+		if (k->like != NULL)
+			*number_of(k, row) = k->like(row, found, &nb.kept);
+		if (ids_take(&nb.kept, *number_of(k, row)))
 			continue;
 		*number_of(k, row) = ids_new(&used);
 		if (*number_of(k, row) != IDS_NONE)

@@ -6,6 +6,7 @@
 
 #include "core/arena.h"
 #include "core/maglev.h"
+#include "core/ring_words.h"
 #include "core/rows.h"
 #include "core/state_build.h"
 
@@ -101,6 +102,14 @@ member_why(const struct conf_backend *c, const struct state_member *m,
 	return hop->nexthop != NULL ? MEMBER_ELIGIBLE : hop->why;
 }
 
+/* A backend that is not known to be dead keeps the flows it has. */
+static bool
+member_keeps(const struct state_member *m, const struct backend_hop *hop)
+{
+	return m->state != BACKEND_DOWN && m->health != HEALTH_DOWN &&
+	    hop->nexthop != NULL;
+}
+
 /* May take flows if the pool fails open: all is well but its health. */
 static bool
 member_last_resort(const struct state_build *b, const struct conf_backend *c,
@@ -137,6 +146,7 @@ members_build(struct state_build *b, const struct conf_pool *c,
 		m->health = health_verdict(c->check, &ports, &cb->address,
 		    b->in->health, &m->health_row);
 		m->why = member_why(cb, m, &b->hop[row]);
+		m->keeps = member_keeps(m, &b->hop[row]);
 	}
 }
 
@@ -160,6 +170,9 @@ pool_judge(struct state_build *b, const struct conf_pool *c,
 		    member_last_resort(b, &c->backend[i], &p->member[i]))
 			p->failed_open = true;
 	p->ready = p->eligible >= p->needed || p->failed_open;
+	for (i = 0; p->failed_open && i < c->nbackend; i++)
+		p->member[i].keeps |=
+		    member_last_resort(b, &c->backend[i], &p->member[i]);
 }
 
 /* A member on its way into the ring's arrays. */
@@ -184,10 +197,14 @@ ring_build(struct state_build *b, const struct conf_pool *c,
 	struct seat *seat = arena_calloc(b->a, c->nbackend, sizeof(*seat));
 	struct maglev_member *member;
 	uint16_t *number_of;
+	uint32_t *roles;
 	bool *eligible;
 	size_t i, n = 0;
 
+	roles = arena_calloc(b->a, RING_MEMBER_WORDS, sizeof(*roles));
 	for (i = 0; i < c->nbackend; i++) {
+		ring_member_set(roles, p->member[i].number, XLB_MEMBER |
+		    (p->member[i].keeps ? XLB_MEMBER_KEEPS : 0));
 		if (c->backend[i].weight == 0)
 			continue;
 		seat[n].member.addr = c->backend[i].address;
@@ -206,6 +223,7 @@ ring_build(struct state_build *b, const struct conf_pool *c,
 		number_of[i] = (uint16_t)seat[i].number;
 		eligible[i] = seat[i].eligible;
 	}
+	r->roles = roles;
 	r->member = member;
 	r->number_of = number_of;
 	r->eligible = eligible;

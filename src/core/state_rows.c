@@ -6,6 +6,7 @@
 
 #include "core/arena.h"
 #include "core/ids.h"
+#include "core/ring_words.h"
 #include "core/rows.h"
 #include "core/state.h"
 
@@ -147,6 +148,7 @@ struct check {
 	const struct state *s;
 	struct arena *a;
 	struct ids port, nexthop, backend, ring, vip, service;
+	struct ids present;	/* backends that are not retired */
 };
 
 static const char *
@@ -211,6 +213,8 @@ check_hops(struct check *c)
 	}
 	for (i = 0; i < s->nbackend; i++) {
 		b = &s->backend[i];
+		if (!b->retired)
+			ids_take(&c->present, b->number);
 		if (!ids_take(&c->backend, b->number))
 			return arena_printf(c->a, "backend %s: number %u is "
 			    "taken or out of range", addr_print(&b->addr, buf),
@@ -222,34 +226,62 @@ check_hops(struct check *c)
 	return NULL;
 }
 
+/* Slots name backends that are there and members, and where flows stay there is
+ * somebody to take them. */
+static const char *
+check_ring(struct check *c, const struct state_ring *r)
+{
+	uint32_t i, cur, prev;
+
+	for (i = ring_member_next(r->roles, 1); i < XLB_BACKENDS;
+	    i = ring_member_next(r->roles, i + 1))
+		if ((ring_member(r->roles, i) & XLB_MEMBER_KEEPS) &&
+		    !ids_taken(&c->present, i))
+			return arena_printf(c->a, "ring %s: keeps flows of "
+			    "backend %u, which is missing", r->pool, i);
+	for (i = 0; r->slot == NULL && i < r->nmember; i++)
+		if (!ids_taken(&c->backend, r->number_of[i]))
+			return arena_printf(c->a, "ring %s: backend %u is "
+			    "missing", r->pool, r->number_of[i]);
+	for (i = 0; r->slot != NULL && i < c->s->ring_size; i++) {
+		cur = XLB_SLOT_CUR(r->slot[i]);
+		prev = XLB_SLOT_PREV(r->slot[i]);
+		if ((cur != 0 && !ids_taken(&c->backend, cur)) ||
+		    (prev != 0 && !ids_taken(&c->backend, prev)))
+			return arena_printf(c->a, "ring %s: slot %u: "
+			    "backend %u or %u is missing", r->pool, i,
+			    cur, prev);
+		if ((cur != 0 && !ring_member(r->roles, cur)) ||
+		    (prev != 0 && !ring_member(r->roles, prev)))
+			return arena_printf(c->a, "ring %s: slot %u: "
+			    "backend %u or %u is no member", r->pool, i,
+			    cur, prev);
+	}
+	return NULL;
+}
+
 static const char *
 check_rings(struct check *c)
 {
 	const struct state *s = c->s;
-	const struct state_ring *r;
-	uint32_t i, cur, prev;
+	const char *e = NULL;
 	size_t k;
 
-	for (k = 0; k < s->nring; k++) {
-		r = &s->ring[k];
-		if (!ids_take(&c->ring, r->number))
+	for (k = 0; k < s->nring && e == NULL; k++) {
+		if (!ids_take(&c->ring, s->ring[k].number))
 			return arena_printf(c->a, "ring %s: number %u is taken "
-			    "or out of range", r->pool, r->number);
-		for (i = 0; r->slot == NULL && i < r->nmember; i++)
-			if (!ids_taken(&c->backend, r->number_of[i]))
-				return arena_printf(c->a, "ring %s: backend %u "
-				    "is missing", r->pool, r->number_of[i]);
-		for (i = 0; r->slot != NULL && i < s->ring_size; i++) {
-			cur = XLB_SLOT_CUR(r->slot[i]);
-			prev = XLB_SLOT_PREV(r->slot[i]);
-			if ((cur != 0 && !ids_taken(&c->backend, cur)) ||
-			    (prev != 0 && !ids_taken(&c->backend, prev)))
-				return arena_printf(c->a, "ring %s: slot %u: "
-				    "backend %u or %u is missing", r->pool, i,
-				    cur, prev);
-		}
+			    "or out of range", s->ring[k].pool,
+			    s->ring[k].number);
+		e = check_ring(c, &s->ring[k]);
 	}
-	return NULL;
+	return e;
+}
+
+/* A wanted state has no ring that it wants to be rid of. */
+static bool
+is_found(const struct state *s)
+{
+	return s->nring == 0 || s->ring[0].slot != NULL;
 }
 
 static const char *
@@ -281,6 +313,8 @@ check_services(struct check *c)
 			wrong = "its vip lacks the flag for any port";
 		else if (!ids_taken(&c->ring, v->ring))
 			wrong = "its ring is missing";
+		else if (is_found(s) && !ids_taken(&c->ring, v->old_ring))
+			wrong = "its old ring is missing";
 		else if (!ids_take(&c->service, v->number))
 			wrong = "its number is taken or out of range";
 		if (wrong != NULL)
@@ -299,6 +333,7 @@ state_check(const struct state *s, struct arena *a)
 
 	ids_init(&c.nexthop, 1, XLB_NEXTHOPS, a);
 	ids_init(&c.backend, 1, XLB_BACKENDS, a);
+	ids_init(&c.present, 1, XLB_BACKENDS, a);
 	ids_init(&c.ring, 0, XLB_RINGS, a);
 	ids_init(&c.vip, 1, STATE_VIP_IDS, a);
 	ids_init(&c.service, 0, XLB_SERVICES, a);

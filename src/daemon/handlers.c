@@ -220,7 +220,7 @@ handle_diff(struct daemon *d, struct ctl_request *rq, const json_t *args)
 	ctl_diag(reply, &dg);	/* not for the log: it is not our file */
 	diag_fini(&dg);
 	if (status == 0) {
-		plan_build(&wanted, &found, d->rings, a, &plan);
+		plan_build(&wanted, &found, d->rings, daemon_tick(), a, &plan);
 		json_object_set_new(reply, "result",
 		    diff_build(&plan, &wanted));
 	}

@@ -90,7 +90,8 @@ run_plan(struct run *r)
 	}
 	if (rc < 0)
 		return -1;
-	plan_build(&r->wanted, &r->found, d->rings, r->arena, &r->plan);
+	plan_build(&r->wanted, &r->found, d->rings, daemon_tick(), r->arena,
+	    &r->plan);
 	r->failed = arena_calloc(r->arena, r->plan.n + 1, sizeof(*r->failed));
 	return 0;
 }
@@ -140,8 +141,9 @@ log_plan(const struct run *r, bool drift)
 		if (r->plan.op[i].kind != OP_RING_SLOTS)
 			continue;
 		ring = r->plan.op[i].row;
-		log_info("pool %s: %u of %u slots move", ring->pool,
-		    ring->moved, ring->size);
+		if (ring->moved > 0)
+			log_info("pool %s: %u of %u slots move",
+			    ring->pool, ring->moved, ring->size);
 	}
 	if (r->plan.added + r->plan.changed + r->plan.removed > 0)
 		log_info("maps: %zu added, %zu changed, %zu removed%s",

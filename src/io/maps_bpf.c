@@ -171,6 +171,7 @@ read_services(const struct maps *m, struct arena *a, struct state *s)
 		to->port = (uint16_t)row->key;
 		to->number = XLB_WORD_NUMBER(row->word);
 		to->ring = XLB_WORD_RING(row->word);
+		to->old_ring = XLB_WORD_OLD_RING(row->word);
 		to->flags = XLB_WORD_FLAGS(row->word);
 		key.id = to->vip_id;
 		v = bsearch(&want, by_id, s->nvip, sizeof(*by_id),
@@ -195,6 +196,7 @@ read_backends(const struct maps *m, struct arena *a, struct state *s)
 		b->addr = addr;
 		b->number = i;
 		b->nexthop = m->tables->backend[i].nexthop;
+		b->retired = m->tables->backend[i].flags & XLB_BACKEND_RETIRED;
 	}
 }
 
@@ -226,7 +228,7 @@ read_nexthops(const struct maps *m, struct arena *a, struct state *s)
 static void
 read_rings(const struct maps *m, struct arena *a, struct state *s)
 {
-	const struct xlb_ring *ring;
+	struct xlb_ring *ring;
 	struct state_ring *r;
 	uint32_t i;
 
@@ -238,8 +240,9 @@ read_rings(const struct maps *m, struct arena *a, struct state *s)
 		r->pool = arena_printf(a, "%.*s", XLB_POOL_NAME - 1,
 		    ring->pool);
 		r->number = i;
-		r->slot = ring->slot +
-		    (ring->active & 1 ? (size_t)m->ring_size : 0);
+		r->slot = ring_part(m, ring, ring->active & 1);
+		r->past = ring_part(m, ring, 2);
+		r->roles = ring->member;
 	}
 }
 

@@ -157,6 +157,26 @@ backend_put(struct maps *m, uint32_t number, const struct state_backend *b)
 	if (to->nexthop != b->nexthop)
 		m->unsettled = true;
 	__atomic_store_n(&to->nexthop, b->nexthop, __ATOMIC_RELEASE);
+	__atomic_store_n(&to->flags, 0, __ATOMIC_RELEASE);
+	return 0;
+}
+
+/* Of no pool any more. Flows that it had may come back with it, and may not be
+ * taken for another's: address and number stay. */
+static int
+backend_retire(struct maps *m, uint32_t number)
+{
+	struct xlb_backend *to;
+	int rc;
+
+	if (number == 0 || number >= XLB_BACKENDS)
+		return -EINVAL;
+	rc = settle(m);
+	if (rc < 0)
+		return rc;
+	to = &m->tables->backend[number];
+	__atomic_store_n(&to->flags, XLB_BACKEND_RETIRED, __ATOMIC_RELEASE);
+	__atomic_store_n(&to->nexthop, 0, __ATOMIC_RELEASE);
 	return 0;
 }
 
@@ -188,14 +208,15 @@ service_put(struct maps *m, const struct state_service *s)
 {
 	const struct xlb_service *old;
 
-	if (s->number >= XLB_SERVICES || s->ring >= XLB_RINGS)
+	if (s->number >= XLB_SERVICES || s->ring >= XLB_RINGS ||
+	    s->old_ring >= XLB_RINGS)
 		return -EINVAL;
 	old = table_service_find(m, service_key(s));
 	if (old == NULL || XLB_WORD_NUMBER(old->word) != s->number)
 		stats_zero(m, &m->stats->service[s->number],
 		    sizeof(m->stats->service[s->number]));
 	return table_service_put(m, service_key(s),
-	    XLB_SERVICE_WORD(s->number, s->ring, s->ring, s->flags));
+	    XLB_SERVICE_WORD(s->number, s->ring, s->old_ring, s->flags));
 }
 
 int
@@ -206,6 +227,8 @@ maps_do(struct maps *m, const struct op *op)
 		return settings_put(m, op->row);
 	case OP_RING_SLOTS:
 		return ring_slots(m, op->row);
+	case OP_RING_ROLES:
+		return ring_roles(m, op->row);
 	case OP_PORT_PUT:
 		return port_put(m, op->id);
 	case OP_NEXTHOP_PUT:
@@ -224,6 +247,8 @@ maps_do(struct maps *m, const struct op *op)
 		return table_vip_del(m, op->row);
 	case OP_RING_DEL:
 		return ring_del(m, op->id);
+	case OP_BACKEND_RETIRE:
+		return backend_retire(m, op->id);
 	case OP_BACKEND_DEL:
 		return backend_del(m, op->id);
 	case OP_NEXTHOP_DEL:

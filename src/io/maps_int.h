@@ -53,9 +53,13 @@ void *maps_map(int fd, size_t size);
 void maps_unmap(void *p, size_t size);
 
 /* maps_ring.c */
+/* One of the parts of a ring: 0 and 1 its halves, 2 `past`. */
+uint32_t *ring_part(const struct maps *m, struct xlb_ring *ring,
+    uint32_t part);
 int ring_adopt(struct maps *m);
 int ring_new(struct maps *m, const struct op_ring *r);
 int ring_slots(struct maps *m, const struct op_ring *r);
+int ring_roles(struct maps *m, const struct op_ring *r);
 int ring_del(struct maps *m, uint32_t number);
 void ring_bury(struct maps *m);		/* unmaps the dead */
 /* -EEXIST after logging: a pinned ring of another size. */

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/ring_words.h"
 #include "io/log.h"
 
 static const char *
@@ -179,16 +180,36 @@ ring_adopt(struct maps *m)
 	return rc;
 }
 
+uint32_t *
+ring_part(const struct maps *m, struct xlb_ring *ring, uint32_t part)
+{
+	return ring->slot + (size_t)part * m->ring_size;
+}
+
 /* 32-bit stores alone: a packet may be reading this half, and must find either
  * word whole. */
 static void
-half_write(const struct maps *m, struct xlb_ring *ring, uint32_t half,
-    const uint32_t *slot)
+part_write(const struct maps *m, struct xlb_ring *ring, uint32_t part,
+    const uint32_t *from)
 {
-	uint32_t *to = ring->slot + (size_t)half * m->ring_size, i;
+	uint32_t *to = ring_part(m, ring, part), i;
 
 	for (i = 0; i < m->ring_size; i++)
-		__atomic_store_n(&to[i], slot[i], __ATOMIC_RELAXED);
+		__atomic_store_n(&to[i], from[i], __ATOMIC_RELAXED);
+}
+
+/* Only words that differ are written. `add`: what is there stays, too. */
+static void
+roles_write(struct xlb_ring *ring, const uint32_t *roles, bool add)
+{
+	uint32_t i, word;
+
+	for (i = 0; i < RING_MEMBER_WORDS; i++) {
+		word = add ? ring->member[i] | roles[i] : roles[i];
+		if (word != ring->member[i])
+			__atomic_store_n(&ring->member[i], word,
+			    __ATOMIC_RELEASE);
+	}
 }
 
 /* Pinned under a name of its own first, then moved to its place. */
@@ -235,8 +256,9 @@ ring_fill(const struct maps *m, struct xlb_ring *ring, const struct op_ring *r)
 	ring->active = 0;
 	ring->size = m->ring_size;
 	snprintf(ring->pool, sizeof(ring->pool), "%s", r->pool);
-	half_write(m, ring, 0, r->slot);
-	half_write(m, ring, 1, r->slot);
+	roles_write(ring, r->roles, false);
+	part_write(m, ring, 0, r->slot);
+	part_write(m, ring, 1, r->slot);
 }
 
 int
@@ -277,20 +299,53 @@ out:
 	return rc;
 }
 
+static int
+ring_find(struct maps *m, const struct op_ring *r, struct xlb_ring **ring)
+{
+	if (r->number >= XLB_RINGS || m->ring[r->number].fd < 0)
+		return -ENOENT;
+	if (r->size != m->ring_size)
+		return -EINVAL;
+	*ring = m->ring[r->number].map;
+	if (strcmp((*ring)->pool, r->pool) != 0)
+		snprintf((*ring)->pool, sizeof((*ring)->pool), "%s", r->pool);
+	return 0;
+}
+
+/* A backend is a member before a slot names it, and ceases to be one after the
+ * last slot. `past` comes last: one that is older than its slot says less, one
+ * that is newer would say that the next owner has been it. */
 int
 ring_slots(struct maps *m, const struct op_ring *r)
 {
 	struct xlb_ring *ring;
 	uint32_t next;
+	int rc;
 
-	if (r->number >= XLB_RINGS || m->ring[r->number].fd < 0)
-		return -ENOENT;
-	if (r->size != m->ring_size)
-		return -EINVAL;
-	ring = m->ring[r->number].map;
+	rc = ring_find(m, r, &ring);
+	if (rc < 0)
+		return rc;
 	next = ring->active & 1 ? 0 : 1;
-	half_write(m, ring, next, r->slot);
+	roles_write(ring, r->roles, true);
+	part_write(m, ring, next, r->slot);
 	__atomic_store_n(&ring->active, next, __ATOMIC_RELEASE);
+	if (r->past != NULL)
+		part_write(m, ring, 2, r->past);
+	roles_write(ring, r->roles, false);
+	m->unsettled = true;
+	return 0;
+}
+
+int
+ring_roles(struct maps *m, const struct op_ring *r)
+{
+	struct xlb_ring *ring;
+	int rc;
+
+	rc = ring_find(m, r, &ring);
+	if (rc < 0)
+		return rc;
+	roles_write(ring, r->roles, false);
 	m->unsettled = true;
 	return 0;
 }

@@ -396,7 +396,7 @@ diff_lists_the_objects_of_a_plan(void **state)
 
 	(void)state;
 	node_open(&n);
-	plan_build(&n.wanted, &n.found, n.rings, n.a, &p);
+	plan_build(&n.wanted, &n.found, n.rings, 0, n.a, &p);
 	o = diff_build(&p, &n.wanted);
 	assert_true(holds(at(o, "added"), "service 203.0.113.10:80/tcp"));
 	assert_true(holds(at(o, "added"), "ring web"));
@@ -408,7 +408,7 @@ diff_lists_the_objects_of_a_plan(void **state)
 	json_decref(o);
 	/* and the other way round: to a node that serves nothing */
 	state_empty(&empty, &n.wanted);
-	plan_build(&empty, &n.wanted, n.rings, n.a, &p);
+	plan_build(&empty, &n.wanted, n.rings, 0, n.a, &p);
 	o = diff_build(&p, &empty);
 	assert_int_equal(json_array_size(at(o, "added")), 0);
 	assert_true(holds(at(o, "removed"), "service 203.0.113.10:80/tcp"));

@@ -46,16 +46,20 @@ maps_read(struct maps *m, struct arena *a, struct state *s)
 	}
 	s->backend = arena_calloc(a, MEM_ROWS, sizeof(*s->backend));
 	s->nexthop = arena_calloc(a, MEM_ROWS, sizeof(*s->nexthop));
-	s->ring = arena_calloc(a, MEM_ROWS, sizeof(*s->ring));
+	s->ring = arena_calloc(a, MEM_RINGS, sizeof(*s->ring));
 	for (i = 0; i < MEM_ROWS; i++) {
 		if (m->backend[i].number != 0)
 			s->backend[s->nbackend++] = m->backend[i];
 		if (m->nexthop[i].number != 0)
 			s->nexthop[s->nnexthop++] = m->nexthop[i];
+	}
+	for (i = 0; i < MEM_RINGS; i++) {
 		if (!m->ring[i].used)
 			continue;
 		s->ring[s->nring].pool = arena_strdup(a, m->ring[i].pool);
 		s->ring[s->nring].number = (uint32_t)i;
+		s->ring[s->nring].past = m->ring[i].past;
+		s->ring[s->nring].roles = m->ring[i].roles;
 		s->ring[s->nring++].slot = m->ring[i].slot;
 	}
 	s->port = arena_dup(a, m->port, sizeof(m->port));
@@ -78,13 +82,18 @@ ring_do(struct maps *m, const struct op *op)
 	const struct op_ring *r = op->row;
 	struct mem_ring *ring = &m->ring[op->id];
 
-	if (op->id >= MEM_ROWS || op->id != r->number ||
+	if (op->id >= MEM_RINGS || op->id != r->number ||
 	    r->size > MEM_SLOTS || r->size != m->settings.ring_size)
 		return broken(m, "ring: number or size");
 	if (ring->used != (op->kind != OP_RING_NEW))
 		return broken(m, "ring: there, or not there");
-	if (ring->used && strcmp(ring->pool, r->pool) != 0)
+	if (op->kind == OP_RING_DEL && strcmp(ring->pool, r->pool) != 0)
 		return broken(m, "ring: of another pool");
+	if ((r->slot != NULL) !=
+	    (op->kind == OP_RING_NEW || op->kind == OP_RING_SLOTS) ||
+	    (r->past != NULL) != (op->kind == OP_RING_SLOTS) ||
+	    (r->roles != NULL) != (op->kind != OP_RING_DEL))
+		return broken(m, "ring: words");
 	if (op->kind == OP_RING_NEW && m->old_ring[op->id])
 		return broken(m, "ring: number used without grace");
 	m->old_ring[op->id] = op->kind == OP_RING_DEL;
@@ -92,7 +101,13 @@ ring_do(struct maps *m, const struct op *op)
 	if (!ring->used)
 		return 0;
 	strcpy(ring->pool, r->pool);
-	memcpy(ring->slot, r->slot, r->size * sizeof(*r->slot));
+	memcpy(ring->roles, r->roles, sizeof(ring->roles));
+	if (r->slot != NULL) {
+		memcpy(ring->slot, r->slot, r->size * sizeof(*r->slot));
+		memset(ring->past, 0, sizeof(ring->past));
+	}
+	if (r->past != NULL)
+		memcpy(ring->past, r->past, r->size * sizeof(*r->past));
 	return 0;
 }
 
@@ -126,18 +141,51 @@ backend_do(struct maps *m, const struct op *op)
 
 	if (op->id == 0 || op->id >= MEM_ROWS || op->id != b->number)
 		return broken(m, "backend: number");
-	if ((row->number != 0) != (op->kind == OP_BACKEND_DEL || op->known))
+	if ((row->number != 0) != (op->kind == OP_BACKEND_RETIRE || op->known))
 		return broken(m, "backend: there, or not there");
+	if (op->kind == OP_BACKEND_RETIRE && row->retired)
+		return broken(m, "backend: retired twice");
 	if (row->number != 0 && addr_cmp(&row->addr, &b->addr) != 0)
 		return broken(m, "backend: another one has the number");
-	if (row->number == 0 && m->old_backend[op->id])
-		return broken(m, "backend: number used without grace");
-	m->old_backend[op->id] = op->kind == OP_BACKEND_DEL;
-	if (op->kind == OP_BACKEND_DEL)
-		memset(row, 0, sizeof(*row));
-	else
-		*row = *b;
+	*row = *b;
+	row->retired = op->kind == OP_BACKEND_RETIRE;
+	if (row->retired)
+		row->nexthop = 0;
 	return 0;
+}
+
+static bool
+backend_named(const struct maps *m, uint32_t number)
+{
+	uint32_t i, k;
+
+	for (i = 0; i < MEM_RINGS; i++)
+		for (k = 0; m->ring[i].used && k < m->settings.ring_size; k++)
+			if (XLB_SLOT_CUR(m->ring[i].slot[k]) == number ||
+			    XLB_SLOT_PREV(m->ring[i].slot[k]) == number)
+				return true;
+	return false;
+}
+
+void
+maps_mem_settle(struct maps *m)
+{
+	uint32_t i, k;
+
+	for (i = 0; i < m->nservice; i++) {
+		m->service[i].old_ring = m->service[i].ring;
+		m->service[i].flags &= ~(uint32_t)XLB_SERVICE_LOOKUP;
+	}
+	for (i = 0; i < MEM_RINGS; i++)
+		for (k = 0; k < MEM_SLOTS; k++)
+			m->ring[i].slot[k] = XLB_SLOT_CUR(m->ring[i].slot[k]);
+	for (i = 1; i < MEM_ROWS; i++) {
+		if (!m->backend[i].retired || backend_named(m, i))
+			continue;
+		memset(&m->backend[i], 0, sizeof(m->backend[i]));
+		for (k = 0; k < MEM_RINGS; k++)
+			ring_member_set(m->ring[k].roles, i, 0);
+	}
 }
 
 static int
@@ -215,7 +263,6 @@ grace_do(struct maps *m)
 {
 	memset(m->old_vip, 0, sizeof(m->old_vip));
 	memset(m->old_service, 0, sizeof(m->old_service));
-	memset(m->old_backend, 0, sizeof(m->old_backend));
 	memset(m->old_nexthop, 0, sizeof(m->old_nexthop));
 	memset(m->old_ring, 0, sizeof(m->old_ring));
 	return 0;
@@ -231,6 +278,7 @@ maps_do(struct maps *m, const struct op *op)
 		memcpy(&m->settings, op->row, sizeof(m->settings));
 		return 0;
 	case OP_RING_SLOTS:
+	case OP_RING_ROLES:
 	case OP_RING_NEW:
 	case OP_RING_DEL:
 		return ring_do(m, op);
@@ -241,7 +289,7 @@ maps_do(struct maps *m, const struct op *op)
 	case OP_NEXTHOP_DEL:
 		return nexthop_do(m, op);
 	case OP_BACKEND_PUT:
-	case OP_BACKEND_DEL:
+	case OP_BACKEND_RETIRE:
 		return backend_do(m, op);
 	case OP_VIP_PUT:
 	case OP_VIP_DEL:
@@ -251,6 +299,7 @@ maps_do(struct maps *m, const struct op *op)
 		return service_do(m, op);
 	case OP_GRACE:
 		return grace_do(m);
+	case OP_BACKEND_DEL:
 	case OP_KINDS:
 		break;
 	}

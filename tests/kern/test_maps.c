@@ -17,6 +17,7 @@
 
 #include "core/arena.h"
 #include "core/maglev.h"
+#include "core/ring_words.h"
 #include "io/log.h"
 #include "io/maps_int.h"
 #include "io/prog.h"
@@ -24,8 +25,10 @@
 
 #define RING_SIZE 251
 
+static uint32_t tick = 1000;
 static struct prog *prog;
 static struct maps *m;
+static const uint32_t no_roles[RING_MEMBER_WORDS];
 
 static void
 reopen(void)
@@ -159,21 +162,26 @@ world_ring(const struct world *w, uint32_t pool, struct state *s,
 	struct state_ring *r = &s->ring[s->nring++];
 	struct maglev_member *member;
 	uint16_t *number;
+	uint32_t *roles;
 	bool *eligible;
 	uint32_t i, b;
 
 	member = arena_calloc(a, MEMBERS, sizeof(*member));
 	number = arena_calloc(a, MEMBERS, sizeof(*number));
 	eligible = arena_calloc(a, MEMBERS, sizeof(*eligible));
+	roles = arena_calloc(a, RING_MEMBER_WORDS, sizeof(*roles));
 	for (i = 0; i < MEMBERS; i++) {
 		member[i].addr = addr4(0x0a010000 + pool * 256 + i);
 		member[i].weight = 100;
 		b = backend_of(pool, i);
 		number[i] = (uint16_t)w->number[b];
 		eligible[i] = random() % 4 != 0;
+		ring_member_set(roles, number[i], XLB_MEMBER |
+		    (eligible[i] || random() % 2 ? XLB_MEMBER_KEEPS : 0));
 	}
 	r->pool = arena_printf(a, "pool%u", pool);
 	r->number = w->ring[pool];
+	r->roles = roles;
 	r->member = member;
 	r->number_of = number;
 	r->eligible = eligible;
@@ -198,7 +206,7 @@ world_vip(const struct world *w, uint32_t i, struct state *s)
 		v->port = i % 3 == 0 && k == 0 ? 0 : 443;
 		v->vip_id = w->id[i];
 		v->number = i * 2 + k;
-		v->ring = w->ring[i % POOLS];
+		v->ring = v->old_ring = w->ring[i % POOLS];
 		v->flags = random() % 2 ? XLB_SERVICE_HASH_SOURCE : 0;
 	}
 }
@@ -241,7 +249,7 @@ found_is(const struct state *w, struct ring_cache *rc, struct arena *a)
 {
 	uint32_t word[RING_SIZE];
 	struct state f;
-	size_t i;
+	size_t i, k;
 
 	assert_int_equal(maps_read(m, a, &f), 0);
 	assert_memory_equal(&f.settings, &w->settings, sizeof(f.settings));
@@ -251,8 +259,11 @@ found_is(const struct state *w, struct ring_cache *rc, struct arena *a)
 	for (i = 0; i < f.nnexthop; i++)
 		assert_memory_equal(&f.nexthop[i], &w->nexthop[i],
 		    sizeof(f.nexthop[i]));
-	assert_int_equal(f.nbackend, w->nbackend);
-	for (i = 0; i < f.nbackend; i++)
+	for (i = k = 0; i < f.nbackend; i++)
+		if (!f.backend[i].retired)
+			f.backend[k++] = f.backend[i];
+	assert_int_equal(k, w->nbackend);
+	for (i = 0; i < k; i++)
 		assert_memory_equal(&f.backend[i], &w->backend[i],
 		    sizeof(f.backend[i]));
 	assert_int_equal(f.nvip, w->nvip);
@@ -264,6 +275,8 @@ found_is(const struct state *w, struct ring_cache *rc, struct arena *a)
 		assert_int_equal(f.service[i].port, w->service[i].port);
 		assert_int_equal(f.service[i].proto, w->service[i].proto);
 		assert_int_equal(f.service[i].ring, w->service[i].ring);
+		assert_int_equal(f.service[i].old_ring,
+		    w->service[i].old_ring);
 		assert_int_equal(f.service[i].number, w->service[i].number);
 		assert_int_equal(f.service[i].flags, w->service[i].flags);
 	}
@@ -272,7 +285,14 @@ found_is(const struct state *w, struct ring_cache *rc, struct arena *a)
 		assert_string_equal(f.ring[i].pool, w->ring[i].pool);
 		assert_int_equal(f.ring[i].number, w->ring[i].number);
 		state_ring_words(rc, w, &w->ring[i], word);
-		assert_memory_equal(f.ring[i].slot, word, sizeof(word));
+		for (k = 0; k < RING_SIZE; k++)
+			assert_int_equal(XLB_SLOT_CUR(f.ring[i].slot[k]),
+			    word[k]);
+		for (k = 1; k < XLB_BACKENDS; k++)
+			assert_int_equal(ring_member(f.ring[i].roles,
+			    (uint32_t)k) & (ring_member(w->ring[i].roles,
+			    (uint32_t)k) | XLB_MEMBER_KEEPS),
+			    ring_member(w->ring[i].roles, (uint32_t)k));
 	}
 }
 
@@ -288,7 +308,7 @@ converge(const struct state *w, struct ring_cache *rc, struct arena *a,
 	int r;
 
 	assert_int_equal(maps_read(m, a, &found), 0);
-	plan_build(w, &found, rc, a, &p);
+	plan_build(w, &found, rc, tick++, a, &p);
 	for (i = 0; i < p.n; i++) {
 		r = maps_do(m, &p.op[i]);
 		if (r == 0)	/* all are idempotent */
@@ -504,7 +524,7 @@ ring_words_are_whole_for_every_reader(void **state)
 {
 	uint32_t word[2][RING_SIZE], i, n = 0;
 	struct op_ring r = { .number = 9, .pool = "web", .size = RING_SIZE,
-	    .slot = word[0] };
+	    .slot = word[0], .roles = no_roles };
 	const struct xlb_ring *ring;
 	double begin;
 	int status;
@@ -560,7 +580,7 @@ rings_left_half_done_are_completed(void **state)
 {
 	uint32_t word[RING_SIZE] = { 0 }, n = 3, id;
 	struct op_ring r = { .number = 3, .pool = "web", .size = RING_SIZE,
-	    .slot = word };
+	    .slot = word, .roles = no_roles };
 	struct arena *a = arena_new();
 	struct state found;
 
@@ -748,7 +768,8 @@ static void
 times_are_shown(void **state)
 {
 	uint32_t word[RING_SIZE] = { 0 }, i;
-	struct op_ring r = { .pool = "web", .size = RING_SIZE, .slot = word };
+	struct op_ring r = { .pool = "web", .size = RING_SIZE, .slot = word,
+	    .roles = no_roles };
 	struct arena *a = arena_new();
 	double begin;
 	struct state found;

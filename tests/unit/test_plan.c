@@ -51,6 +51,7 @@ static const char *const addrs[ADDRS] = { "10.0.0.1", "10.0.0.2", "10.0.0.3",
     "2001:db8:1::1", "2001:db8:1::2" };
 static const char *const vips[VIPS] = { "192.0.2.1", "192.0.2.2",
     "2001:db8:ffff::1" };
+static uint32_t tick = 1000;
 static const struct conf_check check = { .name = "c", .port = 8080 };
 
 static uint32_t
@@ -338,11 +339,16 @@ struct promise {
 	size_t first;		/* operations before the first addition */
 };
 
+/* By number: a pool that is renamed keeps its ring. */
 static const struct state_ring *
 ring_found(const struct state *s, const struct state_ring *want)
 {
-	return rows_find(want, s->ring, s->nring, sizeof(*want),
-	    state_ring_cmp);
+	size_t i;
+
+	for (i = 0; i < s->nring; i++)
+		if (s->ring[i].number == want->number)
+			return &s->ring[i];
+	return NULL;
 }
 
 static bool
@@ -354,6 +360,71 @@ ring_eligible(const struct state_ring *r, uint32_t number)
 		if (r->number_of[i] == number)
 			return r->eligible[i];
 	return false;
+}
+
+/* Flows of a backend that has them before and after are never sent elsewhere in
+ * between; those of a dead one are once (1) is done. */
+static void
+flows_keep_promises(const struct promise *p, const struct maps *m, size_t done)
+{
+	const struct state_ring *r, *f;
+	uint32_t i, now, want, was;
+	size_t k;
+
+	for (k = 0; k < p->wanted->nring; k++) {
+		r = &p->wanted->ring[k];
+		f = ring_found(p->found, r);
+		if (f == NULL || !m->ring[r->number].used)
+			continue;
+		for (i = 1; i < 64; i++) {
+			if (ring_member(f->roles, i) ==
+			    ring_member(r->roles, i) && ring_member(f->roles,
+			    i) == ring_member(m->ring[r->number].roles, i))
+				continue;
+			now = ring_member(m->ring[r->number].roles, i);
+			want = ring_member(r->roles, i);
+			was = ring_member(f->roles, i);
+			if (want & was & XLB_MEMBER_KEEPS)
+				assert_true(now & XLB_MEMBER_KEEPS);
+			if (done >= p->first && !(want & XLB_MEMBER_KEEPS))
+				assert_false(now & XLB_MEMBER_KEEPS);
+			if ((want | was) != 0 && done >= p->plan->n)
+				assert_true(now & XLB_MEMBER);
+		}
+	}
+}
+
+/* What a plan has done to the words of a ring that was there. */
+static void
+words_keep_promises(const struct promise *p, const struct maps *m)
+{
+	const struct state_ring *r, *f;
+	uint32_t i, now, was, prev;
+	size_t k;
+
+	for (k = 0; k < p->wanted->nring; k++) {
+		r = &p->wanted->ring[k];
+		f = ring_found(p->found, r);
+		for (i = 0; f != NULL && i < RING; i++) {
+			now = m->ring[r->number].slot[i];
+			was = f->slot[i];
+			prev = XLB_SLOT_PREV(now);
+			if (was & XLB_SLOT_LOOKUP)
+				assert_true(now & XLB_SLOT_LOOKUP);
+			if (XLB_SLOT_CUR(now) == XLB_SLOT_CUR(was)) {
+				assert_true(now == was ||
+				    now == (was & 0xffff));
+				continue;
+			}
+			if (XLB_SLOT_CUR(was) != 0)
+				assert_true(now & XLB_SLOT_LOOKUP);
+			assert_true(prev == 0 || prev == XLB_SLOT_PREV(was) ||
+			    prev == XLB_SLOT_CUR(was));
+			if (prev != 0)
+				assert_true(ring_member(r->roles, prev) &
+				    XLB_MEMBER_KEEPS);
+		}
+	}
 }
 
 /* After `done` operations: a slot whose backend is well stays where it is until
@@ -372,8 +443,8 @@ slots_keep_promises(const struct promise *p, const struct maps *m, size_t done)
 			continue;
 		state_ring_words(p->rc, p->wanted, r, final);
 		for (i = 0; i < RING; i++) {
-			now = m->ring[r->number].slot[i];
-			was = f->slot[i];
+			now = XLB_SLOT_CUR(m->ring[r->number].slot[i]);
+			was = XLB_SLOT_CUR(f->slot[i]);
 			if (now == final[i])
 				continue;
 			if (was == 0 || ring_eligible(r, was))
@@ -440,9 +511,12 @@ plan_run(const struct plan *p, struct maps *m, const struct promise *promise)
 		holds(m);
 		if (ok && m->fail_errno == 0) {
 			slots_keep_promises(promise, m, i + 1);
+			flows_keep_promises(promise, m, i + 1);
 			services_keep_listening(promise, m);
 		}
 	}
+	if (ok)
+		words_keep_promises(promise, m);
 	arena_free(a);
 	return ok;
 }
@@ -452,7 +526,8 @@ plan_first_addition(const struct plan *p)
 {
 	size_t i;
 
-	for (i = 0; i < p->n && p->op[i].kind == OP_RING_SLOTS; i++)
+	for (i = 0; i < p->n && (p->op[i].kind == OP_RING_SLOTS ||
+	    p->op[i].kind == OP_RING_ROLES); i++)
 		;
 	return i;
 }
@@ -476,9 +551,10 @@ reconcile(struct world *w, struct maps *m, struct ring_cache *rc)
 	else
 		state_empty(&wanted, &found);
 	assert_null(state_check(&wanted, a));
-	plan_build(&wanted, &found, rc, a, &p);
+	plan_build(&wanted, &found, rc, tick++, a, &p);
 	pr.wanted = &wanted;
 	pr.found = &found;
+	pr.plan = &p;
 	pr.first = plan_first_addition(&p);
 	plan_run(&p, m, &pr);
 	idle = p.n == 0;
@@ -496,34 +572,48 @@ world_arrived(struct world *w, struct maps *m, struct ring_cache *rc)
 	struct state found, wanted;
 	const struct state_ring *f;
 	uint32_t word[RING];
-	size_t i;
+	size_t i, k, retired = 0;
 
 	maps_read(m, a, &found);
 	world_state(w, &found, a, &wanted);
 	assert_int_equal(found.nvip, wanted.nvip);
 	assert_int_equal(found.nservice, wanted.nservice);
-	assert_int_equal(found.nbackend, wanted.nbackend);
+	for (i = 0; i < found.nbackend; i++)
+		retired += found.backend[i].retired;
+	assert_int_equal(found.nbackend - retired, wanted.nbackend);
 	assert_int_equal(found.nnexthop, wanted.nnexthop);
-	assert_int_equal(found.nring, wanted.nring);
+	assert_true(found.nring >= wanted.nring);
 	assert_int_equal(found.nport, wanted.nport);
 	for (i = 0; i < wanted.nservice; i++) {
 		assert_int_equal(found.service[i].ring, wanted.service[i].ring);
+		assert_int_equal(found.service[i].old_ring,
+		    wanted.service[i].old_ring);
 		assert_int_equal(found.service[i].flags,
 		    wanted.service[i].flags);
 	}
 	for (i = 0; i < wanted.nvip; i++)
 		assert_int_equal(found.vip[i].flags, wanted.vip[i].flags);
-	for (i = 0; i < wanted.nbackend; i++)
-		assert_int_equal(found.backend[i].nexthop,
+	for (i = k = 0; i < wanted.nbackend; i++, k++) {
+		while (found.backend[k].retired)
+			k++;
+		assert_int_equal(found.backend[k].number,
+		    wanted.backend[i].number);
+		assert_int_equal(found.backend[k].nexthop,
 		    wanted.backend[i].nexthop);
+	}
 	for (i = 0; i < wanted.nnexthop; i++)
 		assert_memory_equal(found.nexthop[i].mac,
 		    wanted.nexthop[i].mac, 6);
 	for (i = 0; i < wanted.nring; i++) {
 		f = ring_found(&found, &wanted.ring[i]);
 		assert_non_null(f);
+		assert_string_equal(f->pool, wanted.ring[i].pool);
 		state_ring_words(rc, &wanted, &wanted.ring[i], word);
-		assert_memory_equal(word, f->slot, sizeof(word));
+		for (k = 0; k < RING; k++)
+			assert_int_equal(word[k], XLB_SLOT_CUR(f->slot[k]));
+		for (k = 0; k < RING_MEMBER_WORDS; k++)
+			assert_int_equal(f->roles[k] & wanted.ring[i].roles[k],
+			    wanted.ring[i].roles[k]);
 	}
 	assert_memory_equal(&found.settings, &wanted.settings,
 	    sizeof(found.settings));
@@ -547,6 +637,10 @@ every_prefix_is_consistent(void **state)
 			world_arrived(&w, &m, rc);
 			assert_true(reconcile(&w, &m, rc));
 			world_step(&w);
+			if (roll(&w, 3) == 0) {
+				maps_mem_settle(&m);
+				holds(&m);
+			}
 		}
 		/* and back to nothing: `xlb stop` */
 		assert_false(reconcile(NULL, &m, rc));
@@ -589,6 +683,8 @@ a_failed_operation_is_made_up_for(void **state)
 				assert_true(reconcile(&w, &copy, rc));
 			}
 			reconcile(&w, &m, rc);
+			if (roll(&w, 3) == 0)
+				maps_mem_settle(&m);
 			world_step(&w);
 			world_step(&w);
 		}
@@ -597,15 +693,28 @@ a_failed_operation_is_made_up_for(void **state)
 	ring_cache_free(rc);
 }
 
+/* There for services that have left them: not repaired, only read. */
+static bool
+old_rings(const struct maps *m)
+{
+	size_t i;
+
+	for (i = 0; i < m->nservice; i++)
+		if (m->service[i].old_ring != m->service[i].ring)
+			return true;
+	return false;
+}
+
 /* Somebody edits the maps. */
 static void
 maps_damage(struct world *w, struct maps *m)
 {
 	uint32_t i = roll(w, 12);
 
-	switch (roll(w, 8)) {
+	switch (roll(w, 9)) {
 	case 0:
-		memset(&m->backend[i], 0, sizeof(m->backend[i]));
+		if (!old_rings(m))
+			memset(&m->backend[i], 0, sizeof(m->backend[i]));
 		break;
 	case 1:
 		memset(&m->nexthop[i], 0, sizeof(m->nexthop[i]));
@@ -627,6 +736,11 @@ maps_damage(struct world *w, struct maps *m)
 	case 6:
 		if (m->nport > 0)
 			m->nport--;
+		break;
+	case 7:
+		m->ring[roll(w, POOLS)].slot[roll(w, RING)] |=
+		    XLB_SLOT(0, 1, i);
+		ring_member_set(m->ring[roll(w, POOLS)].roles, i, roll(w, 4));
 		break;
 	default:
 		if (m->nvip > 0)
@@ -652,6 +766,10 @@ drift_is_repaired(void **state)
 		maps_mem_init(&m);
 		reconcile(&w, &m, rc);
 		for (step = 0; step < 40; step++) {
+			if (step % 2 == 0) {
+				maps_mem_settle(&m);
+				reconcile(&w, &m, rc);
+			}
 			maps_damage(&w, &m);
 			if (step % 3 == 0)
 				maps_damage(&w, &m);
@@ -660,7 +778,7 @@ drift_is_repaired(void **state)
 			a = arena_new();
 			maps_read(&m, a, &found);
 			world_state(&w, &found, a, &wanted);
-			plan_build(&wanted, &found, rc, a, &p);
+			plan_build(&wanted, &found, rc, tick++, a, &p);
 			for (i = 0; i < p.n; i++)
 				assert_int_equal(maps_do(&m, &p.op[i]), 0);
 			repaired += p.n > 0;
@@ -696,6 +814,9 @@ operations_have_names(void **state)
 		{ { OP_VIP_PUT, 1, true, &vip }, "vip 192.0.2.1", "change" },
 		{ { OP_RING_SLOTS, 0, true, &r }, "ring web", "change" },
 		{ { OP_RING_NEW, 0, false, &r }, "ring web", "add" },
+		{ { OP_RING_ROLES, 0, true, &r }, "ring web", "change" },
+		{ { OP_BACKEND_RETIRE, 1, false, &b }, "backend 10.0.0.7",
+		    "remove" },
 		{ { OP_BACKEND_DEL, 1, false, &b }, "backend 10.0.0.7",
 		    "remove" },
 		{ { OP_NEXTHOP_PUT, 1, true, &h },

@@ -9,6 +9,7 @@
 #include "core/arena.h"
 #include "core/ids.h"
 #include "core/maglev.h"
+#include "core/ring_words.h"
 #include "core/state.h"
 
 /* Everything that a state is built from; a test changes what it is about. */
@@ -234,6 +235,7 @@ a_pool_may_fail_open(void **state)
 	assert_true(s.pool[0].failed_open && s.pool[0].ready);
 	assert_int_equal(s.pool[0].eligible, 0);
 	assert_true(s.ring[0].eligible[0] && s.ring[0].eligible[3]);
+	assert_true(s.pool[0].member[0].keeps && s.pool[0].member[3].keeps);
 	assert_false(s.ring[0].eligible[1] || s.ring[0].eligible[2]);
 	health_add("10.0.0.4", 80, HEALTH_UP);
 	s = build();
@@ -399,6 +401,143 @@ rows_keep_their_numbers(void **state)
 	assert_int_equal(two.backend[3].number, 6);
 }
 
+/* As the maps would hold it: owners, no flows. */
+static void
+found_now(struct state s)
+{
+	static uint32_t slot[65537];
+	size_t i;
+
+	for (i = 0; i < s.nring; i++)
+		s.ring[i].slot = slot;
+	found = s;
+}
+
+#define FOUR(name) "  " name ": {backends: [{name: b1, address: 10.0.0.1},\n" \
+	"     {name: b2, address: 10.0.0.2}, {name: b3, address: 10.0.0.3},\n" \
+	"     {name: b4, address: 10.0.0.4}]}\n"
+
+static void
+a_pool_that_is_renamed_keeps_its_ring(void **state)
+{
+	struct state one, two;
+
+	(void)state;
+	conf(HEAD "pools:\n" FOUR("p")
+	    "  q: {backends: [{name: x, address: 10.0.0.3},\n"
+	    "     {name: y, address: 10.0.0.4}]}\n");
+	found_now(one = build());
+	assert_string_equal(one.ring[0].pool, "p");
+	conf(HEAD "pools:\n" FOUR("z")
+	    "  q: {backends: [{name: x, address: 10.0.0.3},\n"
+	    "     {name: y, address: 10.0.0.4}]}\n");
+	two = build();
+	assert_string_equal(two.ring[1].pool, "z");
+	assert_int_equal(two.ring[1].number, one.ring[0].number);
+	assert_int_equal(two.ring[0].number, one.ring[1].number);
+	/* with a member less it is still known; with half of them it is not */
+	conf(HEAD "pools: {a: {backends: [{name: b1, address: 10.0.0.1},\n"
+	    "     {name: b2, address: 10.0.0.2}, {name: b3, address: "
+	    "10.0.0.3}]}}\n");
+	two = build();
+	assert_int_equal(two.ring[0].number, one.ring[0].number);
+	conf(HEAD "pools: {a: {backends: [{name: b1, address: 10.0.0.1},\n"
+	    "     {name: b2, address: 10.0.0.2}]}}\n");
+	two = build();
+	assert_int_equal(two.ring[0].number, 2);
+	/* the name counts before the members: they were exchanged */
+	conf(HEAD "pools:\n" FOUR("q")
+	    "  p: {backends: [{name: x, address: 10.0.0.3},\n"
+	    "     {name: y, address: 10.0.0.4}]}\n");
+	two = build();
+	assert_int_equal(two.ring[0].number, one.ring[0].number);
+	assert_int_equal(two.ring[1].number, one.ring[1].number);
+}
+
+#define ON(pool) "services:\n  - {name: w, addresses: [192.0.2.5], listen: " \
+	"[tcp/80, udp/53], pool: " pool "}\n"
+#define PQR "pools:\n  p: {backends: [{name: x, address: 10.0.0.1}]}\n" \
+	"  q: {backends: [{name: x, address: 10.0.0.2}]}\n" \
+	"  r: {backends: [{name: x, address: 10.0.0.3}]}\n"
+
+static void
+a_service_that_changes_its_pool_remembers_the_old_one(void **state)
+{
+	struct state s;
+
+	(void)state;
+	conf(HEAD PQR ON("p"));
+	found_now(s = build());
+	assert_int_equal(s.service[0].old_ring, s.ring[0].number);
+	assert_int_equal(s.service[0].flags, 0);
+	conf(HEAD PQR ON("q"));
+	found_now(s = build());
+	assert_int_equal(s.service[0].ring, s.ring[1].number);
+	assert_int_equal(s.service[0].old_ring, s.ring[0].number);
+	assert_int_equal(s.service[0].flags, XLB_SERVICE_LOOKUP);
+	/* datagrams belong to no flow */
+	assert_int_equal(s.service[1].old_ring, s.ring[1].number);
+	assert_int_equal(s.service[1].flags, XLB_SERVICE_DATAGRAM);
+	/* it stays, and of a second change the first counts */
+	found_now(s = build());
+	assert_int_equal(s.service[0].old_ring, s.ring[0].number);
+	conf(HEAD PQR ON("r"));
+	found_now(s = build());
+	assert_int_equal(s.service[0].ring, s.ring[2].number);
+	assert_int_equal(s.service[0].old_ring, s.ring[0].number);
+	/* back where it came from: nobody else to ask, but still looked up */
+	conf(HEAD PQR ON("p"));
+	found_now(s = build());
+	assert_int_equal(s.service[0].old_ring, s.ring[0].number);
+	assert_int_equal(s.service[0].flags, XLB_SERVICE_LOOKUP);
+	/* time has passed: both are kept as they are found */
+	found.service[0].flags = 0;
+	s = build();
+	assert_int_equal(s.service[0].flags, 0);
+	/* a ring that is not there cannot be asked */
+	found_now(s = build());
+	found.nring = 0;
+	conf(HEAD PQR ON("q"));
+	s = build();
+	assert_int_equal(s.service[0].old_ring, s.service[0].ring);
+	assert_int_equal(s.service[0].flags, XLB_SERVICE_LOOKUP);
+}
+
+static void
+who_keeps_its_flows(void **state)
+{
+	static const uint32_t want[] = { 3, 1, 3, 3, 1, 3, 1, 1, 1 };
+	struct state s;
+	size_t i;
+	char addr[16];
+
+	(void)state;
+	conf(HEAD WEB "pools: {p: {check: c, backends: [\n"
+	    "{name: b1, address: 10.0.0.1},\n"
+	    "{name: b2, address: 10.0.0.2, state: down},\n"
+	    "{name: b3, address: 10.0.0.3, state: drain},\n"
+	    "{name: b4, address: 10.0.0.4, weight: 0},\n"
+	    "{name: b5, address: 10.0.0.5},\n"		/* check fails */
+	    "{name: b6, address: 10.0.0.6},\n"		/* not checked yet */
+	    "{name: b7, address: 10.0.0.7},\n"		/* no route */
+	    "{name: b8, address: 10.0.0.8, state: drain},\n"	/* and dead */
+	    "{name: b9, address: 10.0.0.9, state: drain}]}}\n"); /* no hop */
+	for (i = 1; i <= 9; i++) {
+		snprintf(addr, sizeof(addr), "10.0.0.%zu", i);
+		health_add(addr, 80, i == 5 || i == 8 ? HEALTH_DOWN :
+		    i == 6 ? HEALTH_UNKNOWN : HEALTH_UP);
+		hop_add(addr, i == 7 ? HOP_NO_ROUTE :
+		    i == 9 ? HOP_NO_NEIGHBOR : HOP_OK);
+	}
+	s = build();
+	for (i = 0; i < 9; i++) {
+		assert_int_equal(s.pool[0].member[i].keeps, want[i] == 3);
+		assert_int_equal(ring_member(s.ring[0].roles,
+		    s.pool[0].member[i].number), want[i]);
+	}
+	assert_int_equal(ring_member_next(s.ring[0].roles, 10), XLB_BACKENDS);
+}
+
 static void
 addresses_say_what_listens(void **state)
 {
@@ -516,7 +655,7 @@ static void
 a_full_table_is_an_error(void **state)
 {
 	static struct state_ring ring[XLB_RINGS];
-	static const uint32_t slot[65537];
+	static const uint32_t slot[65537], roles[RING_MEMBER_WORDS];
 	struct state s;
 	size_t i;
 
@@ -524,7 +663,8 @@ a_full_table_is_an_error(void **state)
 	conf(HEAD WEB TWO);
 	for (i = 0; i < XLB_RINGS; i++)
 		ring[i] = (struct state_ring){ .pool = arena_printf(a,
-		    "x%05zu", i), .number = (uint32_t)i, .slot = slot };
+		    "x%05zu", i), .number = (uint32_t)i, .slot = slot,
+		    .roles = roles };
 	found.ring = ring;
 	found.nring = XLB_RINGS;
 	found.ring_size = 65537;
@@ -544,7 +684,7 @@ static void
 broken_states_are_found(void **state)
 {
 	struct state s, good;
-	uint32_t *word;
+	uint32_t *word, *roles;
 	struct ring_cache *rc = ring_cache_new();
 
 	(void)state;
@@ -577,6 +717,20 @@ broken_states_are_found(void **state)
 	    "or 3 is missing");
 	word[5] = XLB_SLOT(1, 0, 2);
 	assert_null(state_check(&good, a));
+	roles = arena_dup(a, good.ring[0].roles, RING_MEMBER_WORDS * 4);
+	good.ring[0].roles = roles;
+	ring_member_set(roles, 2, 0);
+	assert_string_equal(state_check(&good, a), "ring p: slot 5: backend 1 "
+	    "or 2 is no member");
+	ring_member_set(roles, 2, XLB_MEMBER | XLB_MEMBER_KEEPS);
+	good.backend[1].retired = true;
+	assert_string_equal(state_check(&good, a), "ring p: keeps flows of "
+	    "backend 2, which is missing");
+	ring_member_set(roles, 2, XLB_MEMBER);
+	assert_null(state_check(&good, a));
+	good.service[0].old_ring = 1;
+	assert_string_equal(state_check(&good, a), "service 192.0.2.1 proto 6 "
+	    "port 80: its old ring is missing");
 	good.backend[1].number = 1;
 	assert_string_equal(state_check(&good, a), "backend 10.0.0.2: number 1 "
 	    "is taken or out of range");
@@ -653,6 +807,9 @@ main(void)
 		CASE(a_way_out_is_kept_while_it_is_asked_for),
 		CASE(next_hops_are_shared_but_not_across_vlans),
 		CASE(rows_keep_their_numbers),
+		CASE(a_pool_that_is_renamed_keeps_its_ring),
+		CASE(a_service_that_changes_its_pool_remembers_the_old_one),
+		CASE(who_keeps_its_flows),
 		CASE(addresses_say_what_listens),
 		CASE(the_tunnels_mtu_is_the_ways_if_it_is_less),
 		CASE(settings_are_as_the_program_wants_them),
