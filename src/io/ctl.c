@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The control socket, xlbd's side: reads a request, writes a reply. */
-#include "io/ctl.h"
+#include "io/ctl_int.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -28,31 +28,6 @@
 #define READ_AT_ONCE (256 << 10)	/* bytes, then the loop goes round */
 #define NO_GROUP ((gid_t)-1)
 
-enum client_phase {
-	CLIENT_READ,
-	CLIENT_REFUSE,		/* reads what is left to forget it, then says
-				 * why: most clients first write, then read */
-	CLIENT_WAIT,		/* for the handler */
-	CLIENT_WRITE
-};
-
-struct client {
-	struct ctl *ctl;
-	struct client *next, *prev;
-	enum client_phase phase;
-	int fd;
-	sd_event_source *io, *timer;
-	bool may_change;
-	char *buf;		/* the request, then the reply */
-	size_t len, size;	/* bytes in it; of its memory */
-	size_t done;		/* bytes written, or read and forgotten */
-	struct ctl_request *rq;	/* while the handler has it */
-};
-
-struct ctl_request {
-	struct client *client;	/* NULL: gone */
-};
-
 struct ctl {
 	sd_event *ev;
 	ctl_fn fn;
@@ -73,11 +48,13 @@ group_id(const char *name)
 	return gr != NULL ? gr->gr_gid : NO_GROUP;
 }
 
-static void
+void
 client_free(struct client *c)
 {
 	struct ctl *ctl = c->ctl;
 
+	if (c->stream != NULL)
+		stream_gone(c->stream);
 	if (c->rq != NULL)
 		c->rq->client = NULL;
 	if (c->next != NULL)
@@ -103,18 +80,17 @@ client_late(sd_event_source *s, uint64_t usec, void *arg)
 	return 0;
 }
 
-static void
-client_patience(struct client *c, bool on)
+void
+client_patience(struct client *c, unsigned seconds)
 {
 	sd_event_source_set_time_relative(c->timer,
-	    PATIENCE_SEC * UINT64_C(1000000));
+	    seconds * UINT64_C(1000000));
 	sd_event_source_set_enabled(c->timer,
-	    on ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
+	    seconds > 0 ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
 }
 
-/* Writes what goes; the client is gone or done, or waits for EPOLLOUT. */
-static void
-client_write(struct client *c)
+int
+client_push(struct client *c)
 {
 	ssize_t n;
 
@@ -125,13 +101,29 @@ client_write(struct client *c)
 			continue;
 		if (n < 0 && errno == EAGAIN) {
 			sd_event_source_set_io_events(c->io, EPOLLOUT);
-			return;
+			return 1;
 		}
 		if (n < 0)
-			break;
+			return -errno;
 		c->done += (size_t)n;
 	}
-	client_free(c);
+	return 0;
+}
+
+/* The client is gone or done, or waits for EPOLLOUT. */
+static void
+client_write(struct client *c)
+{
+	if (client_push(c) <= 0)
+		client_free(c);
+}
+
+void
+client_end(struct client *c)
+{
+	c->phase = CLIENT_WRITE;
+	client_patience(c, PATIENCE_SEC);
+	client_write(c);
 }
 
 static void
@@ -146,9 +138,7 @@ client_reply(struct client *c, json_t *reply)
 	if (text != NULL)
 		text[c->len++] = '\n';	/* instead of the end */
 	c->done = 0;
-	c->phase = CLIENT_WRITE;
-	client_patience(c, true);
-	client_write(c);
+	client_end(c);
 }
 
 static void __attribute__((format(printf, 2, 3)))
@@ -189,7 +179,7 @@ request_parse(struct client *c)
 			fatal("control socket");
 		c->rq->client = c;
 		c->phase = CLIENT_WAIT;
-		client_patience(c, false);
+		client_patience(c, 0);
 		/* EPOLLHUP comes anyway: the client has gone away */
 		sd_event_source_set_io_events(c->io, 0);
 		if (args == NULL) {
@@ -309,6 +299,9 @@ client_ready(sd_event_source *s, int fd, uint32_t events, void *arg)
 		break;
 	case CLIENT_WRITE:
 		client_write(c);
+		break;
+	case CLIENT_STREAM:
+		stream_ready(c, events);
 		break;
 	}
 	return 0;

@@ -44,6 +44,22 @@ void ctl_close(struct ctl *c);
 /* `reply` is stolen. Written at once as far as the socket takes it (some 200
  * kB), so a short last word is out before a ctl_close() that follows. */
 void ctl_reply(struct ctl_request *rq, json_t *reply);
+
+/*
+ * Instead of ctl_reply(): the reply, and then lines, until one side ends it. The
+ * client may go at any time, also within the calls below: then `gone` is called,
+ * and the stream must not be used any more. NULL: it has gone already.
+ */
+struct ctl_stream;
+struct ctl_stream *ctl_stream(struct ctl_request *rq, json_t *reply,
+    void (*gone)(void *arg), void *arg);
+/* `text` ends in a newline. False: no room, since the client does not read what
+ * it has; it is given up after CTL_STREAM_SEC of that. */
+bool ctl_stream_line(struct ctl_stream *s, const char *text, size_t len);
+void ctl_stream_end(struct ctl_stream *s);	/* `gone` is not called */
+#define CTL_STREAM_SEC 60
+#define CTL_STREAM_BYTES (64 << 10)	/* besides what the socket takes */
+
 /* A JSON string, with '?' for what is not UTF-8: names of interfaces and words
  * of BIRD need not be. */
 json_t *ctl_text(const char *text);
@@ -63,6 +79,11 @@ void ctl_diag(json_t *reply, const struct diag *dg);
  * -ETIMEDOUT; -ECONNRESET: it ended without an answer; -EPROTO. */
 int ctl_call(const char *run_dir, const char *command, json_t *args,
     int timeout_ms, json_t **reply);
+/* The same for a stream: `line` gets each one that follows a reply with status
+ * 0, and ends it by returning false. -ECONNRESET: the daemon has. */
+int ctl_call_lines(const char *run_dir, const char *command, json_t *args,
+    int timeout_ms, bool (*line)(const json_t *o, void *arg), void *arg,
+    json_t **reply);
 /* The same; `tick` (NULL: none) is called about once a second while it waits. */
 int ctl_call_tick(const char *run_dir, const char *command, json_t *args,
     int timeout_ms, void (*tick)(void *arg), void *arg, json_t **reply);

@@ -105,29 +105,46 @@ call_write(const struct call *c, const char *text, size_t len)
 	return 0;
 }
 
+/* What has come, and how much of it is a line that was given out. */
+struct input {
+	char *text;
+	size_t len, size, line;
+};
+
+/* The next line, up to its newline: in->line bytes of in->text. */
 static int
-call_read(const struct call *c, char **text, size_t *len)
+call_line(const struct call *c, struct input *in)
 {
-	size_t size = 0;
-	char *bigger;
+	size_t seen = 0;
+	char *bigger, *end;
 	ssize_t n;
 	int rc;
 
+	in->len -= in->line;
+	if (in->line > 0)
+		memmove(in->text, in->text + in->line, in->len);
+	in->line = 0;
 	for (;;) {
-		if (*len == size) {
-			size = size == 0 ? 65536 : size * 2;
-			bigger = size > REPLY_MAX ? NULL : realloc(*text, size);
+		end = in->len > seen ? memchr(in->text + seen, '\n',
+		    in->len - seen) : NULL;
+		if (end != NULL) {
+			in->line = (size_t)(end - in->text) + 1;
+			return 0;
+		}
+		seen = in->len;
+		if (in->len == in->size) {
+			in->size = in->size == 0 ? 65536 : in->size * 2;
+			bigger = in->size > REPLY_MAX ? NULL :
+			    realloc(in->text, in->size);
 			if (bigger == NULL)
 				return -EMSGSIZE;
-			*text = bigger;
+			in->text = bigger;
 		}
-		n = recv(c->fd, *text + *len, size - *len, 0);
+		n = recv(c->fd, in->text + in->len, in->size - in->len, 0);
 		if (n == 0 || (n < 0 && errno == ECONNRESET))
-			return *len == 0 ? -ECONNRESET : -EPROTO;
+			return in->len == 0 ? -ECONNRESET : -EPROTO;
 		if (n > 0) {
-			*len += (size_t)n;
-			if ((*text)[*len - 1] == '\n')
-				return 0;
+			in->len += (size_t)n;
 			continue;
 		}
 		if (errno != EAGAIN && errno != EINTR)
@@ -155,15 +172,13 @@ reply_parse(const char *text, size_t len, json_t **reply)
 	return 0;
 }
 
-int
-ctl_call_tick(const char *run_dir, const char *command, json_t *args,
-    int timeout_ms, void (*tick)(void *arg), void *arg, json_t **reply)
+/* Connects and asks. */
+static int
+call_ask(struct call *c, const char *run_dir, const char *command,
+    json_t *args)
 {
-	struct call c = { .fd = -1, .tick = tick, .arg = arg,
-	    .until = timeout_ms < 0 ? -1 : now_ms() + timeout_ms };
 	json_t *rq;
-	char *out = NULL, *in = NULL;
-	size_t len = 0;
+	char *out = NULL;
 	int rc;
 
 	rq = json_pack("{s:i, s:s, s:o}", "schema", CTL_SCHEMA, "command",
@@ -172,22 +187,96 @@ ctl_call_tick(const char *run_dir, const char *command, json_t *args,
 		rc = -ENOMEM;
 		goto done;
 	}
-	rc = call_connect(&c, run_dir);
+	rc = call_connect(c, run_dir);
 	if (rc < 0)
 		goto done;
-	rc = call_write(&c, out, strlen(out));
+	rc = call_write(c, out, strlen(out));
 	if (rc == 0)
-		rc = call_write(&c, "\n", 1);
-	if (rc == 0)
-		rc = call_read(&c, &in, &len);
-	if (rc == 0)
-		rc = reply_parse(in, len, reply);
+		rc = call_write(c, "\n", 1);
 done:
-	if (c.fd >= 0)
-		close(c.fd);
 	json_decref(rq);
 	free(out);
-	free(in);
+	return rc;
+}
+
+static int
+call_reply(const struct call *c, struct input *in, json_t **reply)
+{
+	int rc = call_line(c, in);
+
+	return rc < 0 ? rc : reply_parse(in->text, in->line, reply);
+}
+
+/* Until `line` has enough, or the daemon ends it. */
+static int
+call_lines(struct call *c, struct input *in,
+    bool (*line)(const json_t *o, void *arg), void *arg)
+{
+	bool more = true;
+	json_t *o;
+	int rc;
+
+	c->until = -1;
+	while (more) {
+		rc = call_line(c, in);
+		if (rc < 0)
+			return rc;
+		o = json_loadb(in->text, in->line, 0, NULL);
+		if (!json_is_object(o)) {
+			json_decref(o);
+			return -EPROTO;
+		}
+		more = line(o, arg);
+		json_decref(o);
+	}
+	return 0;
+}
+
+static void
+call_end(const struct call *c, struct input *in)
+{
+	if (c->fd >= 0)
+		close(c->fd);
+	free(in->text);
+}
+
+int
+ctl_call_tick(const char *run_dir, const char *command, json_t *args,
+    int timeout_ms, void (*tick)(void *arg), void *arg, json_t **reply)
+{
+	struct call c = { .fd = -1, .tick = tick, .arg = arg,
+	    .until = timeout_ms < 0 ? -1 : now_ms() + timeout_ms };
+	struct input in = { .text = NULL };
+	int rc;
+
+	rc = call_ask(&c, run_dir, command, args);
+	if (rc == 0)
+		rc = call_reply(&c, &in, reply);
+	call_end(&c, &in);
+	return rc;
+}
+
+int
+ctl_call_lines(const char *run_dir, const char *command, json_t *args,
+    int timeout_ms, bool (*line)(const json_t *o, void *arg), void *arg,
+    json_t **reply)
+{
+	struct call c = { .fd = -1, .until = now_ms() + timeout_ms };
+	struct input in = { .text = NULL };
+	int rc;
+
+	rc = call_ask(&c, run_dir, command, args);
+	if (rc == 0)
+		rc = call_reply(&c, &in, reply);
+	if (rc == 0 &&
+	    json_integer_value(json_object_get(*reply, "exit")) == 0) {
+		rc = call_lines(&c, &in, line, arg);
+		if (rc < 0) {
+			json_decref(*reply);
+			*reply = NULL;
+		}
+	}
+	call_end(&c, &in);
 	return rc;
 }
 

@@ -72,6 +72,37 @@ fds_own(void)
 	return n;
 }
 
+#define LINE_LEN 200
+
+/* The server's one stream: `push` says how many lines it took. */
+static struct ctl_stream *stream;
+static long streams_gone;
+
+static void
+stream_is_gone(void *arg)
+{
+	(void)arg;
+	streams_gone++;
+	stream = NULL;
+}
+
+static long
+stream_push(long n)
+{
+	static long number;
+	char text[LINE_LEN + 1];
+	long taken = 0;
+
+	for (; n > 0 && stream != NULL; n--, number++) {
+		memset(text, 'x', sizeof(text));
+		snprintf(text, sizeof(text), "{\"n\":%12ld,\"pad\":\"", number);
+		text[strlen(text)] = 'x';
+		memcpy(text + LINE_LEN - 3, "\"}\n", 3);
+		taken += ctl_stream_line(stream, text, LINE_LEN);
+	}
+	return taken;
+}
+
 static void
 serve(struct ctl_request *rq, const char *command, const json_t *args,
     bool may_change, void *arg)
@@ -100,6 +131,20 @@ serve(struct ctl_request *rq, const char *command, const json_t *args,
 		big[BIG] = '\0';
 		json_object_set_new(result, "big", json_string(big));
 		free(big);
+	} else if (strcmp(command, "stream") == 0) {
+		stream = ctl_stream(rq, m, stream_is_gone, NULL);
+		return;
+	} else if (strcmp(command, "three") == 0) {
+		stream = ctl_stream(rq, m, stream_is_gone, NULL);
+		stream_push(3);
+		if (json_is_true(json_object_get(args, "end")))
+			ctl_stream_end(stream);
+		return;
+	} else if (strcmp(command, "push") == 0) {
+		json_object_set_new(result, "taken", json_integer(stream_push(
+		    (long)json_integer_value(json_object_get(args, "n")))));
+		json_object_set_new(result, "gone",
+		    json_integer(streams_gone));
 	} else if (strcmp(command, "later") == 0) {
 		json_decref(m);
 		sd_event_add_time_relative(arg, &s, CLOCK_MONOTONIC,
@@ -458,6 +503,105 @@ slow_clients_time_out(void **state)
 	assert_null(raw_read(slow));	/* it was cut short */
 }
 
+static long
+pushed(long n, const char *what)
+{
+	json_t *m;
+	long taken;
+
+	assert_int_equal(ctl_call(dir, "push", json_pack("{s:I}", "n",
+	    (json_int_t)n), 2000, &m), 0);
+	taken = (long)json_integer_value(json_object_get(json_object_get(m,
+	    "result"), what));
+	json_decref(m);
+	return taken;
+}
+
+/* So many whole lines, in order. */
+static void
+lines_read(int fd, long n)
+{
+	char text[LINE_LEN];
+	json_int_t number, last = -1;
+	size_t len;
+	ssize_t got;
+	json_t *o;
+
+	for (; n > 0; n--) {
+		for (len = 0; len < LINE_LEN; len += (size_t)got) {
+			got = read(fd, text + len, LINE_LEN - len);
+			assert_true(got > 0);
+		}
+		o = json_loadb(text, LINE_LEN, 0, NULL);
+		number = json_integer_value(json_object_get(o, "n"));
+		assert_true(json_is_object(o) && number > last);
+		last = number;
+		json_decref(o);
+	}
+}
+
+/* What a slow one does not take is lost to it, and costs nobody anything. */
+static void
+streams_are_bounded(void **state)
+{
+	static const char rq[] = "{\"schema\":1,\"command\":\"stream\"}\n";
+	json_int_t before = server_fds();
+	int fd = raw_open();
+	char c = 0;
+	long taken;
+
+	(void)state;
+	assert_int_equal(write(fd, rq, sizeof(rq) - 1), sizeof(rq) - 1);
+	while (c != '\n')
+		assert_int_equal(read(fd, &c, 1), 1);
+	assert_int_equal(pushed(10, "taken"), 10);
+	lines_read(fd, 10);
+	taken = pushed(100000, "taken");
+	assert_in_range(taken, CTL_STREAM_BYTES / LINE_LEN,
+	    (CTL_STREAM_BYTES + (1 << 20)) / LINE_LEN);
+	assert_int_equal(pushed(1, "taken"), 0);
+	lines_read(fd, taken);
+	assert_int_equal(pushed(2, "taken"), 2);
+	lines_read(fd, 2);
+	assert_int_equal(pushed(0, "gone"), 0);
+	close(fd);
+	assert_int_equal(pushed(1, "taken"), 0);
+	assert_int_equal(pushed(0, "gone"), 1);
+	assert_int_equal(server_fds(), before);
+}
+
+static bool
+count_lines(const json_t *o, void *arg)
+{
+	int *left = arg;
+
+	assert_true(json_is_integer(json_object_get(o, "n")));
+	return --*left > 0;
+}
+
+static void
+client_of_a_stream(void **state)
+{
+	int left = 9;
+	json_t *m;
+
+	(void)state;
+	assert_int_equal(ctl_call_lines(dir, "three", json_pack("{s:b}", "end",
+	    1), 2000, count_lines, &left, &m), -ECONNRESET);
+	assert_int_equal(left, 6);
+	left = 2;
+	assert_int_equal(ctl_call_lines(dir, "three", NULL, 2000, count_lines,
+	    &left, &m), 0);
+	assert_int_equal(left, 0);
+	assert_int_equal(status_of(m), 0);
+	json_decref(m);
+	/* a refusal is all there is */
+	assert_int_equal(ctl_call_lines(dir, "nonsense", NULL, 2000,
+	    count_lines, &left, &m), 0);
+	assert_int_equal(status_of(m), 1);
+	json_decref(m);
+}
+
 static void
 one_daemon_for_each_directory(void **state)
 {
@@ -511,6 +655,8 @@ main(void)
 		cmocka_unit_test(groups_decide_who_may_what),
 		cmocka_unit_test(clients_that_vanish_cost_nothing),
 		cmocka_unit_test(slow_clients_time_out),
+		cmocka_unit_test(streams_are_bounded),
+		cmocka_unit_test(client_of_a_stream),
 		cmocka_unit_test(one_daemon_for_each_directory),
 	};
 
