@@ -105,6 +105,7 @@ xlb_echo(struct sys_ctx *ctx, __u64 packet, __u32 v6)
 	p.pos = sys_data(ctx) + p.link_len;
 	reason = v6 ? icmp_echo(&p, l4, 1) : icmp_echo(&p, l4, 0);
 	stats_reason(reason);
+	event_note(reason, EVENT_NOBODY, 0);
 	return reason == XLB_REASON_ECHO ? XDP_TX : XDP_DROP;
 }
 

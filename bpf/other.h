@@ -10,6 +10,7 @@
 
 #include "answer.h"
 #include "encap.h"
+#include "events.h"
 #include "select.h"
 #include "stats.h"
 #include "vip.h"
@@ -292,6 +293,7 @@ xlb_other(struct sys_ctx *ctx, __u64 flow, __u64 service, __u64 packet,
 		return OTHER_TOO_BIG;
 	if (reason == XLB_REASON_FORWARD && (o.flags & OTHER_ERROR))
 		reason = XLB_REASON_ICMP_ERROR;
+	event_note(reason, service, o.p.backend);
 	if (reason_verdict(reason) != VERDICT_SENT) {
 		stats_drop(&o.p);
 		stats_reason(reason);
@@ -393,6 +395,7 @@ xlb_too_big(struct sys_ctx *ctx, __u64 packet, __u64 service, __u32 flags,
 	    too_big_answer(&p, flags, mtu, 0);
 	stats_reason(reason);
 	stats_drop(&p);
+	event_note(reason, service, 0);
 	return reason == XLB_REASON_TOO_BIG ? XDP_TX : XDP_DROP;
 }
 

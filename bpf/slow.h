@@ -11,32 +11,6 @@
 #include "icmp.h"
 #include "other.h"
 
-#define SLOW_LINK(len, ethertype) ((__u32)(len) << 16 | (ethertype))
-
-__u32 xlb_link(struct sys_ctx *ctx);
-
-/* Ethernet and at most two tags: their length, and the ethertype as on the
- * wire; 0: neither IP nor IPv6. A function, so that the verifier goes through
- * the rest once and not for each length. */
-__noinline __u32
-xlb_link(struct sys_ctx *ctx)
-{
-	const __u8 *end = sys_end(ctx), *at = sys_data(ctx);
-	__u32 i, len = ETH_HLEN;
-	__be16 type;
-
-	for (i = 0; i < 3; i++, len += PARSE_TAG_LEN) {
-		if (at + len > end)
-			return 0;
-		type = get16(at + len - 2);
-		if (type == be16(ETH_P_IP) || type == be16(ETH_P_IPV6))
-			return SLOW_LINK(len, type);
-		if (!parse_is_tag(type))
-			return 0;
-	}
-	return 0;
-}
-
 static __always_inline enum xlb_reason
 slow_link(struct slow *s)
 {
@@ -184,6 +158,7 @@ xlb_slow(struct sys_ctx *ctx)
 	if (reason == XLB_REASON_NO_BACKEND)
 		stats_drop(&s.p);
 	stats_reason(reason);
+	event_note(reason, s.p.service, 0);
 	return reason_verdict(reason) == VERDICT_PASS ? XDP_PASS : XDP_DROP;
 }
 

@@ -80,7 +80,9 @@ long bpf_xdp_load_bytes(struct sys_ctx *ctx, __u32 offset, void *buf,
 __s64 bpf_csum_diff(__be32 *from, __u32 from_size, __be32 *to, __u32 to_size,
     __u32 seed);
 __u64 bpf_ktime_get_coarse_ns(void);
+__u64 bpf_ktime_get_ns(void);
 __u32 bpf_get_smp_processor_id(void);
+long bpf_ringbuf_output(void *map, void *data, __u64 size, __u64 flags);
 
 #define SYS_GET(bits) \
 	static __always_inline __u##bits \

@@ -48,6 +48,32 @@ struct slow {
 	__u32 flags;		/* OTHER_* */
 };
 
+#define SLOW_LINK(len, ethertype) ((__u32)(len) << 16 | (ethertype))
+
+__u32 xlb_link(struct sys_ctx *ctx);
+
+/* Ethernet and at most two tags: their length, and the ethertype as on the
+ * wire; 0: neither IP nor IPv6. A function, so that the verifier goes through
+ * the rest once and not for each length. */
+__noinline __u32
+xlb_link(struct sys_ctx *ctx)
+{
+	const __u8 *end = sys_end(ctx), *at = sys_data(ctx);
+	__u32 i, len = ETH_HLEN;
+	__be16 type;
+
+	for (i = 0; i < 3; i++, len += PARSE_TAG_LEN) {
+		if (at + len > end)
+			return 0;
+		type = get16(at + len - 2);
+		if (type == be16(ETH_P_IP) || type == be16(ETH_P_IPV6))
+			return SLOW_LINK(len, type);
+		if (!parse_is_tag(type))
+			return 0;
+	}
+	return 0;
+}
+
 static __always_inline int
 walk_is_extension(__u32 proto)
 {

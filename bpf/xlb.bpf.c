@@ -7,6 +7,7 @@
 #include "encap.h"
 #include "stats.h"
 #include "slow.h"
+#include "events.h"
 
 /* Not for packets: xlbd's own, loaded and pinned with the rest. */
 struct {
@@ -90,14 +91,18 @@ xlb(struct sys_ctx *ctx)
 
 	reason = xlb_packet(&p);
 	if (reason == PKT_SLOW)
-		return slow(ctx);
-	if (reason == PKT_DONE)
+		p.action = slow(ctx);
+	if (reason == PKT_SLOW || reason == PKT_DONE) {
+		event_noted(ctx);
 		return p.action;
+	}
 	if (reason == XLB_REASON_FORWARD) {
 		stats_sent(&p, XLB_REASON_FORWARD);
+		event_end(&p, XLB_REASON_FORWARD);
 		return p.action;
 	}
 	stats_reason(reason);
+	event_end(&p, reason);
 	return reason_verdict(reason) == VERDICT_PASS ? XDP_PASS : XDP_DROP;
 }
 

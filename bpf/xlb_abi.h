@@ -19,6 +19,10 @@
  *             xlb_fragment: where first fragments went
  *   rare      PERCPU_ARRAY[1] of struct xlb_rare: what packets need that are
  *             not ordinary
+ *   events    RINGBUF of XLB_EVENT_BYTES, struct xlb_event: what packets did,
+ *             while somebody reads
+ *   event_state PERCPU_ARRAY[1] of struct xlb_event_state: what of that was too
+ *             much
  *   health    HASH, struct xlb_health_key -> struct xlb_health: verdicts,
  *             written and read by xlbd alone
  *   grace     ARRAY_OF_MAPS[1]: an update of it returns after a grace period
@@ -256,11 +260,36 @@ struct xlb_settings {
 	__u32 flow_budget;	/* new entries per CPU and XLB_FLOW_WINDOW */
 	__u32 pad2;
 	struct xlb_hash hash;
-	__u32 pad3[12];
+	/* a word of its own: it is not part of what is wanted, and changes
+	 * behind the back of who writes the rest */
+	__u32 listening;	/* until when somebody reads events, a lease in
+				 * XLB_EVENT_TICK_SHIFT; 0: nobody. Ended by
+				 * xlbd, or by the first packet after it */
+	__u32 pad3[11];
 };
 /* Flows that other nodes had come here: every packet is looked up. */
 #define XLB_SURGE		1
 #define XLB_FLOW_WINDOW_SHIFT	26	/* 2^26 ns, 67 ms */
+
+/*
+ * What readers of events want, a bit for each reader: of a reason, and of a
+ * service. They are tested here, so that a rare drop is seen among many other
+ * packets.
+ */
+#define XLB_EVENT_READERS	8
+#define XLB_EVENT_NEW_FLOW	31	/* beside the reasons: it begins a flow */
+#define XLB_EVENT_REASONS	32
+#define XLB_EVENT_TICK_SHIFT	30	/* 2^30 ns of the monotonic clock, 1.07 s */
+
+struct xlb_event_filter {
+	__u8 reason[XLB_EVENT_REASONS];
+	__u8 any;		/* whatever the service, or none */
+	__u8 pad[3];
+	__u32 sample[XLB_EVENT_READERS];	/* of what is no news, one in so
+				 * many: a power of two, minus 1 */
+	__u8 service[XLB_SERVICES];	/* by number */
+	__u8 pad2[28];
+};
 
 /* Rows of `backend` and `nexthop` are found by number. */
 struct xlb_tables {
@@ -274,6 +303,7 @@ struct xlb_tables {
 	__u64 vip_filter[XLB_TABLE_ROWS / 64];
 	struct xlb_backend backend[XLB_BACKENDS];
 	struct xlb_nexthop nexthop[XLB_NEXTHOPS];
+	struct xlb_event_filter filter;
 };
 
 static inline int
@@ -372,6 +402,9 @@ struct xlb_fragment {
 struct xlb_rare {
 	__u64 csum_full;	/* outer checksums that took all the payload */
 	__u64 answer_at;	/* "too big": when the next one is due, ns */
+	__u64 event_service;	/* of the packet that ended last, for events: */
+	__u32 event;		/* EVENT_WHAT(); 0: none */
+	__u32 pad;
 	/* scratch: of one packet */
 	__u32 at;
 	__be32 id;
@@ -379,6 +412,39 @@ struct xlb_rare {
 	struct xlb_fragment_key key;
 	struct xlb_fragment fragment;
 	__u8 bytes[XLB_SCRATCH + 8];
+};
+
+#define XLB_EVENT_BYTES	(1 << 18)
+/* Of one kind, for one reader, on one CPU: one in 4 ms, 250 at once. */
+#define XLB_EVENT_EVERY	4000000	/* ns */
+#define XLB_EVENT_BURST	250
+#define XLB_EVENT_NO_SERVICE 0xffff
+
+/* One packet. 0 where it has none of that, or is cut before it. */
+struct xlb_event {
+	__u64 at;		/* CLOCK_MONOTONIC, ns */
+	__be32 src[4], dst[4];	/* wire; IPv4 as ::ffff:a.b.c.d */
+	__be32 ports;		/* both, as on the wire */
+	__u32 ifindex;		/* where it came in */
+	__u32 len;		/* from the IP header on, by its own word */
+	__u32 cpu;
+	__u16 service;		/* number, or XLB_EVENT_NO_SERVICE */
+	__u16 backend;		/* number; 0: none */
+	__u8 reason;
+	__u8 readers;		/* a bit for each that gets it */
+	__u8 proto;
+	__u8 flags;		/* XLB_EVENT_* */
+	__u64 pad;
+};
+#define XLB_EVENT_IP	1	/* it has addresses */
+#define XLB_EVENT_BEGINS 2	/* a new flow */
+
+struct xlb_event_state {
+	__u64 limited[XLB_EVENT_READERS];	/* more than the rate */
+	__u64 unread[XLB_EVENT_READERS];	/* the ring was full */
+	__u64 due[XLB_EVENT_READERS * XLB_EVENT_REASONS];	/* coarse, ns */
+	__u32 seen[XLB_EVENT_READERS];	/* of those that are sampled */
+	struct xlb_event event;	/* scratch */
 };
 
 struct xlb_health_key {
@@ -404,7 +470,7 @@ struct xlb_saved {
 
 _Static_assert(sizeof(struct xlb_vip) == 32, "xlb_vip");
 _Static_assert(sizeof(struct xlb_service) == 16, "xlb_service");
-_Static_assert(sizeof(struct xlb_tables) == 4726976, "xlb_tables");
+_Static_assert(sizeof(struct xlb_tables) == 4743456, "xlb_tables");
 _Static_assert(sizeof(struct xlb_ring) == 4224, "xlb_ring");
 _Static_assert(sizeof(struct xlb_flow_set) == 64, "xlb_flow_set");
 _Static_assert(sizeof(struct xlb_flow_stats) == 72, "xlb_flow_stats");
@@ -414,7 +480,10 @@ _Static_assert(sizeof(struct xlb_settings) == 192, "xlb_settings");
 _Static_assert(sizeof(struct xlb_service_stats) == 64, "xlb_service_stats");
 _Static_assert(sizeof(struct xlb_fragment_key) == 40, "xlb_fragment_key");
 _Static_assert(sizeof(struct xlb_fragment) == 48, "xlb_fragment");
-_Static_assert(sizeof(struct xlb_rare) == 664, "xlb_rare");
+_Static_assert(sizeof(struct xlb_rare) == 680, "xlb_rare");
+_Static_assert(sizeof(struct xlb_event_filter) == 16480, "xlb_event_filter");
+_Static_assert(sizeof(struct xlb_event) == 72, "xlb_event");
+_Static_assert(sizeof(struct xlb_event_state) == 2280, "xlb_event_state");
 _Static_assert(sizeof(struct xlb_health_key) == 104, "xlb_health_key");
 _Static_assert(sizeof(struct xlb_health) == 16, "xlb_health");
 _Static_assert(sizeof(struct xlb_saved) == 16, "xlb_saved");

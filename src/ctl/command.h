@@ -24,23 +24,28 @@ enum exit_status {
 /* Options behind the command; each is a bit of context.flags. */
 enum flag {
 	FLAG_JSON = 1, FLAG_WATCH = 2, FLAG_EXIT_CODE = 4, FLAG_FORCE = 8,
-	FLAG_FLUSH = 16, FLAG_WAIT = 32,
+	FLAG_FLUSH = 16, FLAG_WAIT = 32, FLAG_SERVICE = 64, FLAG_REASON = 128,
+	FLAG_COUNT = 256, FLAG_SAMPLE = 512,
 };
+#define FLAG_BITS 16
+
+/* What completion offers for an argument, of a command or an option. */
+enum complete { COMPLETE_NONE, COMPLETE_FILE, COMPLETE_OBJECT,
+    COMPLETE_COMMAND, COMPLETE_SERVICE, COMPLETE_REASON };
 
 struct flag_row {
 	const char *name;	/* "--exit-code" */
 	enum flag flag;
 	bool built;		/* false: refused by name */
 	const char *help;
+	const char *value;	/* "NAME"; NULL: it takes none */
+	enum complete complete;	/* of the value */
 };
-
-/* What completion offers for the argument. */
-enum complete { COMPLETE_NONE, COMPLETE_FILE, COMPLETE_OBJECT,
-    COMPLETE_COMMAND };
 
 struct context {
 	struct options o;
 	unsigned flags;		/* enum flag */
+	const char *value[FLAG_BITS];	/* by bit number, see flag_value() */
 	bool terminal;		/* stdout is one */
 	bool colour;
 	const struct command *command;
@@ -64,6 +69,11 @@ extern const char *const option_table[];	/* the shared ones: "--config FILE" */
 extern const char *const command_later[];	/* of a later version */
 
 const struct command *command_find(const char *name);
+/* What was given with an option; NULL: it was not. */
+const char *flag_value(const struct context *x, enum flag f);
+/* The same as a number. False, after saying so, if it is none of 1 to `most`;
+ * `*out` stays as it is where the option was not given. */
+bool flag_number(const struct context *x, enum flag f, long most, long *out);
 void usage_print(FILE *out);
 void help_print(const struct command *c, FILE *out);
 
@@ -78,6 +88,7 @@ int undrain_run(const struct context *x);
 int fingerprint_run(const struct context *x);
 int detach_run(const struct context *x);
 int status_run(const struct context *x);	/* status.c */
+int events_run(const struct context *x);	/* events.c */
 int version_run(const struct context *x);	/* help.c */
 int help_run(const struct context *x);
 int completion_run(const struct context *x);	/* completion.c; hidden */

@@ -3,6 +3,7 @@
  * somebody types. */
 #include <string.h>
 
+#include "core/reason.h"
 #include "ctl/command.h"
 #include "io/ctl.h"
 
@@ -79,8 +80,9 @@ commands_print(void)
 	    "\tfi\n", stdout);
 }
 
-static void
-command_print(const struct command *c)
+/* What may be offered, as the script fills COMPREPLY. */
+static const char *
+offer(enum complete what)
 {
 	static const char *const argument[] = {
 		[COMPLETE_NONE] = NULL,
@@ -89,7 +91,35 @@ command_print(const struct command *c)
 		    "}\" completion objects 2>/dev/null)\" -- \"$cur\"))\n",
 		[COMPLETE_COMMAND] = "\t\tCOMPREPLY=($(compgen -W \"$(xlb "
 		    "completion commands)\" -- \"$cur\"))\n",
+		[COMPLETE_SERVICE] = "\t\tCOMPREPLY=($(compgen -W \"$(\"${run[@]"
+		    "}\" completion services 2>/dev/null)\" -- \"$cur\"))\n",
+		[COMPLETE_REASON] = "\t\tCOMPREPLY=($(compgen -W \"$(xlb "
+		    "completion reasons)\" -- \"$cur\"))\n",
 	};
+
+	return argument[what];
+}
+
+/* The values of options, each behind its own. */
+static void
+values_print(const struct command *c)
+{
+	const struct flag_row *f;
+	const char *what;
+
+	for (f = flag_table; f->name != NULL; f++) {
+		if (!(c->flags & f->flag) || f->value == NULL || !f->built)
+			continue;
+		what = offer(f->complete);
+		printf("\t\tif [[ $prev == %s ]]; then\n%s%s"
+		    "\t\t\treturn\n\t\tfi\n", f->name,
+		    what != NULL ? "\t" : "", what != NULL ? what : "");
+	}
+}
+
+static void
+command_print(const struct command *c)
+{
 	const struct flag_row *f;
 	char flags[256] = "--json";
 
@@ -99,12 +129,13 @@ command_print(const struct command *c)
 			strcat(flags, f->name);
 		}
 	printf("\t%s)\n", c->name);
-	if (argument[c->complete] == NULL) {
+	values_print(c);
+	if (offer(c->complete) == NULL) {
 		words_print("\t\t", flags);
 	} else {
 		fputs("\t\tif [[ $cur == -* ]]; then\n", stdout);
 		words_print("\t\t\t", flags);
-		printf("\t\t\treturn\n\t\tfi\n%s", argument[c->complete]);
+		printf("\t\t\treturn\n\t\tfi\n%s", offer(c->complete));
 	}
 	fputs("\t\t;;\n", stdout);
 }
@@ -147,6 +178,36 @@ objects_print(const struct context *x)
 	return STATUS_DONE;
 }
 
+static void
+reasons_print(void)
+{
+	int i;
+
+	puts("new_flow\ndrop");
+	for (i = 0; i < XLB_REASON_COUNT; i++)
+		puts(reason_name((enum xlb_reason)i));
+}
+
+static int
+services_print(const struct context *x)
+{
+	json_t *reply, *list;
+	const char *name;
+	size_t i;
+
+	if (ctl_call(x->o.run_dir, "status", NULL, TYPING_MS, &reply) < 0)
+		return STATUS_DONE;
+	list = json_object_get(json_object_get(reply, "result"), "services");
+	for (i = 0; i < json_array_size(list); i++) {
+		name = json_string_value(json_object_get(json_array_get(list,
+		    i), "name"));
+		if (name != NULL)
+			puts(name);
+	}
+	json_decref(reply);
+	return STATUS_DONE;
+}
+
 int
 completion_run(const struct context *x)
 {
@@ -155,13 +216,20 @@ completion_run(const struct context *x)
 
 	if (strcmp(what, "objects") == 0)
 		return objects_print(x);
+	if (strcmp(what, "services") == 0)
+		return services_print(x);
+	if (strcmp(what, "reasons") == 0) {
+		reasons_print();
+		return STATUS_DONE;
+	}
 	if (strcmp(what, "commands") == 0) {
 		for (c = command_table; c->name != NULL; c++)
 			puts(c->name);
 		return STATUS_DONE;
 	}
 	if (strcmp(what, "bash") != 0) {
-		complain("completion: bash, commands or objects");
+		complain("completion: bash, commands, objects, services or "
+		    "reasons");
 		return STATUS_USAGE;
 	}
 	bash_print();

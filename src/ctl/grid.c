@@ -104,16 +104,17 @@ column_width(const struct grid *g, size_t column)
 	return width;
 }
 
-static void
-cell_print(const struct cell *c, size_t len, bool colour, FILE *out)
+void
+tint_print(enum tint tint, const char *text, size_t len, bool colour,
+    FILE *out)
 {
 	static const char *const code[] = { [TINT_NONE] = "",
 	    [TINT_HEAD] = "\033[1m", [TINT_GOOD] = "\033[32m",
 	    [TINT_BAD] = "\033[31m", [TINT_ODD] = "\033[33m" };
 
-	colour = colour && c->tint != TINT_NONE && len > 0;
-	fprintf(out, "%s%.*s%s", colour ? code[c->tint] : "", (int)len,
-	    c->text, colour ? "\033[0m" : "");
+	colour = colour && tint != TINT_NONE && len > 0;
+	fprintf(out, "%s%.*s%s", colour ? code[tint] : "", (int)len, text,
+	    colour ? "\033[0m" : "");
 }
 
 /* Blanks are printed before the next text, so that no line ends in any. */
@@ -137,7 +138,8 @@ row_print(const struct grid *g, size_t row, const size_t *width,
 			if (limit != 0 && end > limit)
 				len = limit - at - blank;
 			fprintf(out, "%*s", (int)blank, "");
-			cell_print(&g->cell[i], len, colour, out);
+			tint_print(g->cell[i].tint, g->cell[i].text, len,
+			    colour, out);
 			at += blank + len;
 			blank = 0;
 		}

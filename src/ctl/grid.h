@@ -9,6 +9,10 @@
 
 enum tint { TINT_NONE, TINT_HEAD, TINT_GOOD, TINT_BAD, TINT_ODD };
 
+/* The first `len` bytes of a text. */
+void tint_print(enum tint tint, const char *text, size_t len, bool colour,
+    FILE *out);
+
 struct grid;
 
 /* One letter for each column: 'l' left, 'r' right. */

@@ -1,43 +1,54 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What xlb says of itself. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "ctl/command.h"
 
-/* "diff [FILE] [--exit-code]" */
-static void
-synopsis_print(const struct command *c, FILE *out)
+#define WIDTH 26		/* of the commands with what they take */
+#define LINE 56			/* beside "usage: xlb [OPTION...] " */
+#define SYNOPSIS_MAX 512
+
+static const char *
+flag_text(const struct flag_row *f, char buf[64])
+{
+	snprintf(buf, 64, "%s%s%s", f->name, f->value != NULL ? " " : "",
+	    f->value != NULL ? f->value : "");
+	return buf;
+}
+
+/* "diff [--exit-code] [FILE]"; what is longer than `most` in short. */
+static const char *
+synopsis(const struct command *c, size_t most, char buf[SYNOPSIS_MAX])
 {
 	const struct flag_row *f;
+	char flag[64];
+	size_t len;
 
-	fputs(c->name, out);
+	len = (size_t)snprintf(buf, SYNOPSIS_MAX, "%s", c->name);
 	for (f = flag_table; f->name != NULL; f++)
 		if ((c->flags & f->flag) && f->built)
-			fprintf(out, f->flag == FLAG_FORCE ? " %s" : " [%s]",
-			    f->name);
-	if (c->args[0] != '\0')
-		fprintf(out, " %s", c->args);
+			len += (size_t)snprintf(buf + len, SYNOPSIS_MAX - len,
+			    f->flag == FLAG_FORCE ? " %s" : " [%s]",
+			    flag_text(f, flag));
+	if (len > most)
+		len = (size_t)snprintf(buf, SYNOPSIS_MAX, "%s [OPTION...]",
+		    c->name);
+	snprintf(buf + len, SYNOPSIS_MAX - len, "%s%s",
+	    c->args[0] != '\0' ? " " : "", c->args);
+	return buf;
 }
 
 void
 usage_print(FILE *out)
 {
+	char buf[SYNOPSIS_MAX];
 	const struct command *c;
-	char *text;
-	size_t len, i;
-	FILE *f;
+	size_t i;
 
 	fputs("usage: xlb [OPTION...] COMMAND [--json] [ARGUMENT...]\n\n", out);
-	for (c = command_table; c->name != NULL; c++) {
-		f = open_memstream(&text, &len);
-		if (f == NULL)
-			return;
-		synopsis_print(c, f);
-		fclose(f);
-		fprintf(out, "  %-25s  %s\n", text, c->help);
-		free(text);
-	}
+	for (c = command_table; c->name != NULL; c++)
+		fprintf(out, "  %-*s  %s\n", WIDTH, synopsis(c, WIDTH, buf),
+		    c->help);
 	fputs("\noptions:\n", out);
 	for (i = 0; option_table[i] != NULL; i++)
 		if (i % 3 == 2 || option_table[i + 1] == NULL)
@@ -50,13 +61,19 @@ void
 help_print(const struct command *c, FILE *out)
 {
 	const struct flag_row *f;
+	char buf[SYNOPSIS_MAX];
+	int width = 6;
 
-	fputs("usage: xlb [OPTION...] ", out);
-	synopsis_print(c, out);
-	fprintf(out, "\n\n%s\n", c->help);
+	fprintf(out, "usage: xlb [OPTION...] %s\n\n%s\n",
+	    synopsis(c, LINE, buf), c->help);
+	for (f = flag_table; f->name != NULL; f++)
+		if ((c->flags & f->flag) && f->built &&
+		    (int)strlen(flag_text(f, buf)) > width)
+			width = (int)strlen(buf);
 	for (f = flag_table; f->name != NULL; f++)
 		if ((c->flags | FLAG_JSON) & f->flag && f->built)
-			fprintf(out, "  %-12s  %s\n", f->name, f->help);
+			fprintf(out, "  %-*s  %s\n", width,
+			    flag_text(f, buf), f->help);
 }
 
 int

@@ -7,5 +7,6 @@ src_xlb_SOURCES =
 src_xlb_SOURCES += src/ctl/main.c src/ctl/command.h src/ctl/table.c
 src_xlb_SOURCES += src/ctl/ask.c src/ctl/help.c src/ctl/completion.c
 src_xlb_SOURCES += src/ctl/config.c src/ctl/request.c src/ctl/status.c
+src_xlb_SOURCES += src/ctl/events.c
 src_xlb_SOURCES += src/ctl/view.c src/ctl/view.h src/ctl/grid.c src/ctl/grid.h
 dist_doc_DATA = doc/json.md

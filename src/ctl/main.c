@@ -45,32 +45,52 @@ command_unknown(const char *name)
 	return STATUS_USAGE;
 }
 
+/* "--count" and "--count=3" alike. */
 static const struct flag_row *
-flag_find(const char *name)
+flag_find(const char *arg)
 {
 	const struct flag_row *f;
+	size_t len;
 
-	for (f = flag_table; f->name != NULL; f++)
-		if (strcmp(f->name, name) == 0)
+	for (f = flag_table; f->name != NULL; f++) {
+		len = strlen(f->name);
+		if (strncmp(f->name, arg, len) == 0 && (arg[len] == '\0' ||
+		    (arg[len] == '=' && f->value != NULL)))
 			return f;
+	}
 	return NULL;
 }
 
-/* One option behind the command: 0, or the exit status. */
+/* What the option takes: behind '=', or the next argument. */
 static int
-flag_take(struct context *x, const char *arg)
+flag_take_value(struct context *x, const struct flag_row *f, const char *arg,
+    char *next, int *used)
 {
-	const struct flag_row *f = flag_find(arg);
-	size_t i, len;
+	const char *value = strchr(arg, '=');
 
-	if (f != NULL && ((x->command->flags | FLAG_JSON) & f->flag)) {
-		x->flags |= f->flag;
-		if (f->built)
-			return 0;
-		fprintf(stderr, "xlb %s %s is not available in this version\n",
-		    x->command->name, arg);
+	if (value != NULL) {
+		value++;
+	} else if (next != NULL) {
+		value = next;
+		*used = 2;
+	} else {
+		complain("%s %s wants an argument: %s", x->command->name,
+		    f->name, f->value);
 		return STATUS_USAGE;
 	}
+	if (flag_value(x, f->flag) != NULL) {
+		complain("%s %s is given twice", x->command->name, f->name);
+		return STATUS_USAGE;
+	}
+	x->value[__builtin_ctz(f->flag)] = value;
+	return 0;
+}
+
+static int
+flag_unknown(const struct context *x, const char *arg)
+{
+	size_t i, len;
+
 	for (i = 0; option_table[i] != NULL; i++) {
 		len = strcspn(option_table[i], " ");
 		if (strncmp(arg, option_table[i], len) == 0 &&
@@ -84,19 +104,40 @@ flag_take(struct context *x, const char *arg)
 	return STATUS_USAGE;
 }
 
+/* One option behind the command: 0, or the exit status. `*used` of the
+ * arguments. */
+static int
+flag_take(struct context *x, const char *arg, char *next, int *used)
+{
+	const struct flag_row *f = flag_find(arg);
+
+	*used = 1;
+	if (f == NULL || !((x->command->flags | FLAG_JSON) & f->flag))
+		return flag_unknown(x, arg);
+	if (!f->built) {
+		fprintf(stderr, "xlb %s %s is not available in this version\n",
+		    x->command->name, f->name);
+		return STATUS_USAGE;
+	}
+	x->flags |= f->flag;
+	return f->value == NULL ? 0 : flag_take_value(x, f, arg, next, used);
+}
+
 /* Sorts what is behind the command into options and arguments. */
 static int
 arguments_take(struct context *x, int argc, char **argv)
 {
-	int i, rc;
+	int i, rc, used;
 	bool options = true;
 
 	x->arg = argv;		/* arguments move to its front */
-	for (i = 0; i < argc; i++) {
+	for (i = 0; i < argc; i += used) {
+		used = 1;
 		if (options && strcmp(argv[i], "--") == 0) {
 			options = false;
 		} else if (options && argv[i][0] == '-' && argv[i][1] != '\0') {
-			rc = flag_take(x, argv[i]);
+			rc = flag_take(x, argv[i],
+			    i + 1 < argc ? argv[i + 1] : NULL, &used);
 			if (rc != 0)
 				return rc;
 		} else {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What xlb can do. */
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "ctl/command.h"
@@ -20,6 +22,9 @@ const struct command command_table[] = {
 	{ "status", "", 0, 0, FLAG_WATCH, COMPLETE_NONE,
 	    "show what is served, what is down, and why",
 	    status_run },
+	{ "events", "", 0, 0, FLAG_SERVICE | FLAG_REASON | FLAG_COUNT |
+	    FLAG_SAMPLE, COMPLETE_NONE,
+	    "show what becomes of packets, as it happens", events_run },
 	{ "drain", "POOL/BACKEND|node", 1, 1, FLAG_WAIT, COMPLETE_OBJECT,
 	    "send no new flows there, until undrain", drain_run },
 	{ "undrain", "POOL/BACKEND|node", 1, 1, 0, COMPLETE_OBJECT,
@@ -36,18 +41,32 @@ const struct command command_table[] = {
 };
 
 const char *const command_later[] = { "stats", "services", "pools",
-    "backends", "flows", "rings", "neighbors", "bgp", "events", "lookup",
+    "backends", "flows", "rings", "neighbors", "bgp", "lookup",
     "import-keepalived", NULL };
 
 const struct flag_row flag_table[] = {
-	{ "--json", FLAG_JSON, true, "print JSON" },
-	{ "-w", FLAG_WATCH, true, "go on showing it, in place" },
+	{ "--json", FLAG_JSON, true, "print JSON", NULL, COMPLETE_NONE },
+	{ "-w", FLAG_WATCH, true, "go on showing it, in place", NULL,
+	    COMPLETE_NONE },
 	{ "--exit-code", FLAG_EXIT_CODE, true,
-	    "exit with 1 if there are changes" },
-	{ "--force", FLAG_FORCE, true, "required: traffic stops at once" },
+	    "exit with 1 if there are changes", NULL, COMPLETE_NONE },
+	{ "--force", FLAG_FORCE, true, "required: traffic stops at once", NULL,
+	    COMPLETE_NONE },
 	{ "--flush", FLAG_FLUSH, true,
-	    "begin with empty maps: every flow may move" },
-	{ "--wait", FLAG_WAIT, false, "return when its flows have ended" },
+	    "begin with empty maps: every flow may move", NULL,
+	    COMPLETE_NONE },
+	{ "--wait", FLAG_WAIT, false, "return when its flows have ended", NULL,
+	    COMPLETE_NONE },
+	{ "--service", FLAG_SERVICE, true, "of this service alone", "NAME",
+	    COMPLETE_SERVICE },
+	{ "--reason", FLAG_REASON, true,
+	    "for these reasons alone, or new_flow, or drop", "NAME[,NAME]",
+	    COMPLETE_REASON },
+	{ "--count", FLAG_COUNT, true, "end after so many", "N",
+	    COMPLETE_NONE },
+	{ "--sample", FLAG_SAMPLE, true,
+	    "of packets that are no news, one in so many (1024)", "N",
+	    COMPLETE_NONE },
 	{ .name = NULL }
 };
 
@@ -64,4 +83,32 @@ command_find(const char *name)
 		if (strcmp(c->name, name) == 0)
 			return c;
 	return NULL;
+}
+
+const char *
+flag_value(const struct context *x, enum flag f)
+{
+	return x->value[__builtin_ctz(f)];
+}
+
+bool
+flag_number(const struct context *x, enum flag f, long most, long *out)
+{
+	const char *s = flag_value(x, f);
+	const struct flag_row *row;
+	char *end;
+	long n;
+
+	if (s == NULL)
+		return true;
+	errno = 0;
+	n = strtol(s, &end, 10);
+	if (errno == 0 && end != s && *end == '\0' && n >= 1 && n <= most) {
+		*out = n;
+		return true;
+	}
+	for (row = flag_table; row->flag != f; row++)
+		;
+	complain("%s: %s is not in 1..%ld", row->name, s, most);
+	return false;
 }

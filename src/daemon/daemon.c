@@ -318,6 +318,8 @@ daemon_start(struct daemon *d, struct config **c)
 		return EXIT_CONFIG;
 	if (start_datapath(d, c) < 0)
 		return 1;
+	if (listeners_open(d) < 0)
+		return 1;
 	rc = prober_start(d->prober, d->ev, health_result, d);
 	if (rc < 0) {
 		log_warnx("prober: %s", strerror(-rc));
@@ -356,6 +358,7 @@ static void
 daemon_close(struct daemon *d)
 {
 	handlers_close(d);
+	listeners_close(d);
 	ctl_close(d->ctl);
 	prober_close(d->prober);
 	bird_close(d->bird);

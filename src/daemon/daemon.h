@@ -106,6 +106,7 @@ struct daemon {
 
 	struct lifecycle lifecycle;
 	struct reload_wait reload;
+	struct listeners *listeners;	/* of events */
 	int status;		/* exit status when the loop ends */
 	bool again;		/* execute ourselves anew when the loop ends */
 };
@@ -183,6 +184,14 @@ struct override *override_find(const struct override_list *l,
     const char *pool, const struct addr *addr);
 void override_put(struct override_list *l, const struct override *o);
 void override_del(struct override_list *l, struct override *o);
+
+/* listeners.c: who reads events. */
+int listeners_open(struct daemon *d);	/* 0, or -errno (logged) */
+void listeners_close(struct daemon *d);
+void listeners_follow(struct daemon *d);	/* numbers have changed */
+/* Answers, and then says what happens, or says why not. */
+void listeners_add(struct daemon *d, struct ctl_request *rq,
+    const json_t *args);
 
 /* handlers.c */
 void handlers_request(struct ctl_request *rq, const char *command,

@@ -347,6 +347,7 @@ static const struct handler {
 } handler[] = {
 	{ "diff", false, handle_diff },
 	{ "drain", true, handle_drain },
+	{ "events", false, listeners_add },
 	{ "fingerprint", false, handle_fingerprint },
 	{ "reload", true, handle_reload },
 	{ "restart", true, handle_restart },

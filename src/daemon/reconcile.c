@@ -264,6 +264,7 @@ run_keep(struct run *r, const struct announce *next)
 	arena_free(d->arena);
 	d->arena = r->arena;
 	ring_cache_trim(d->rings, &d->wanted);
+	listeners_follow(d);
 	config_free(d->config->retired);
 	d->config->retired = NULL;
 }

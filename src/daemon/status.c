@@ -21,7 +21,7 @@ static const char *const phase_name[] = { [PHASE_SERVE] = "serving",
 static const char *const forward_name[] = { [FORWARD_IPIP] = "ipip",
 	[FORWARD_GUE] = "gue", [FORWARD_L2] = "l2", [FORWARD_NAT] = "nat" };
 
-static json_t *
+json_t *
 time_json(int64_t ns)
 {
 	char day[32], buf[64];
@@ -35,7 +35,7 @@ time_json(int64_t ns)
 	return json_string(buf);
 }
 
-static json_t *
+json_t *
 addr_json(const struct addr *a)
 {
 	char buf[ADDR_STR_MAX];

@@ -54,6 +54,9 @@ struct status_input {
 	const struct bird *bird;	/* NULL: no bgp: section */
 };
 
+json_t *time_json(int64_t ns);	/* null: none */
+json_t *addr_json(const struct addr *a);
+
 /* One row for each of wanted->pool, in `a`. */
 struct status_ring *status_rings(const struct state *wanted,
     struct ring_cache *rc, struct arena *a);

@@ -20,6 +20,7 @@ const char *const map_name[MAP_IDS] = {
 	[MAP_STATS] = "stats", [MAP_HEALTH] = "health",
 	[MAP_GRACE] = "grace", [MAP_SAVED] = "saved",
 	[MAP_FRAGMENTS] = "fragments", [MAP_RARE] = "rare",
+	[MAP_EVENTS] = "events", [MAP_EVENT_STATE] = "event_state",
 };
 
 static size_t
@@ -269,6 +270,7 @@ maps_read(struct maps *m, struct arena *a, struct state *found)
 	ring_bury(m);
 	memset(found, 0, sizeof(*found));
 	found->settings = m->tables->settings;
+	found->settings.listening = 0;	/* events.c's */
 	found->ring_size = m->ring_size;
 	found->seed = m->tables->settings.seed;
 	read_vips(m, a, found);

@@ -4,6 +4,7 @@
 
 #include <bpf/bpf.h>
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,10 +39,12 @@ settings_put(struct maps *m, const struct xlb_settings *s)
 	uint64_t *to = (uint64_t *)&m->tables->settings, from[sizeof(*s) / 8];
 	size_t i;
 
-	_Static_assert(sizeof(*s) % 8 == 0, "whole words");
+	_Static_assert(sizeof(*s) % 8 == 0 &&
+	    offsetof(struct xlb_settings, listening) % 8 == 0, "whole words");
 	memcpy(from, s, sizeof(*s));
 	for (i = 0; i < sizeof(from) / sizeof(from[0]); i++)
-		if (to[i] != from[i])
+		if (to[i] != from[i] &&
+		    i != offsetof(struct xlb_settings, listening) / 8)
 			__atomic_store_n(&to[i], from[i], __ATOMIC_RELEASE);
 	return 0;
 }

@@ -12,7 +12,8 @@
  * missing, nothing that depends on ring_size, seed or hash_key is pinned. */
 enum map_id {
 	MAP_TABLES, MAP_RING_TABLE, MAP_TX_PORTS, MAP_STATS, MAP_HEALTH,
-	MAP_GRACE, MAP_SAVED, MAP_FRAGMENTS, MAP_RARE, MAP_IDS
+	MAP_GRACE, MAP_SAVED, MAP_FRAGMENTS, MAP_RARE, MAP_EVENTS,
+	MAP_EVENT_STATE, MAP_IDS
 };
 extern const char *const map_name[MAP_IDS];	/* names of the pins */
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 TESTS += tests/ctl/xlb.py
-EXTRA_DIST += tests/ctl/xlb.py tests/golden/status
+EXTRA_DIST += tests/ctl/xlb.py tests/golden/status tests/golden/events
 
 IO_TESTS += tests/daemon/test_status
 tests_daemon_test_status_SOURCES = tests/daemon/test_status.c \

@@ -124,7 +124,25 @@ BGP = "bgp: {local_as: 64512, neighbors: [{address: 192.0.2.9, as: 64500}]}\n"
 # Exit statuses: command line, the daemon's answer (None: there is no daemon),
 # exit status, a piece of standard error.
 GOOD, BAD = "GOOD", "BAD"
+STREAM = (TOP / "tests/golden/events/lines.json").read_bytes()
+BEGUN = b'{"schema":1,"exit":0,"errors":[],"warnings":[],"result":{}}\n'
 EXITS = [
+    (["events"], BEGUN + STREAM, 1, "xlb: xlbd ended\n"),
+    (["events", "--json"], BEGUN + STREAM[:-9], 1, "is not understood"),
+    (["events", "--count", "7"], BEGUN + STREAM, 0, ""),
+    (["events", "--count=8"], BEGUN + STREAM, 1, "xlb: xlbd ended\n"),
+    (["events"], reply(1, ["no service is named x"]), 1, "no service is na"),
+    (["events"], None, 4, "xlb: xlbd is not running"),
+    (["events", "--count"], None, 2, "events --count wants an argument: N"),
+    (["events", "--count", "0"], None, 2, "--count: 0 is not in 1..1000000000"),
+    (["events", "--count", "1x"], None, 2, "--count: 1x is not in 1..10000"),
+    (["events", "--sample", "-1"], None, 2, "--sample: -1 is not in 1..104857"),
+    (["events", "--count=1", "--count=2"], None, 2, "--count is given twice"),
+    (["events", "--reason", "no_servce"], None, 2, "did you mean no_service?"),
+    (["events", "--reason", ""], None, 2, "--reason: none is named"),
+    (["events", "--watch"], None, 2, "events has no option --watch"),
+    (["status", "--count", "1"], None, 2, "status has no option --count"),
+    (["events", "www"], None, 2, "events: too many arguments"),
     ([], None, 2, "usage: xlb"),
     (["--help"], None, 0, ""),
     (["-h"], None, 0, ""),
@@ -196,7 +214,7 @@ EXITS = [
     (["fingerprint"], reply(web="0123456789abcdef"), 0, ""),
     (["bird-config"], None, 3, "/etc"),
 ]
-LATER = ("stats services pools backends flows rings neighbors bgp events "
+LATER = ("stats services pools backends flows rings neighbors bgp "
          "lookup import-keepalived").split()
 
 
@@ -463,6 +481,48 @@ def status_as_text():
 
 
 @test
+def events_as_text():
+    zone = {**CLEAN, "TZ": "Etc/GMT+1"}     # an hour behind
+    with daemon(events=BEGUN + STREAM) as s:
+        argv = [XLB, "--run-dir", s.dir, "events"]
+        r = subprocess.run(argv, capture_output=True, text=True, timeout=30,
+                           env=zone, check=False)
+        equal(r.stderr, "xlb: xlbd ended\n")
+        golden("../events/lines.txt", r.stdout)
+        for line in r.stdout.splitlines():
+            equal(line, line.rstrip(), "blanks at the end")
+        plain = r.stdout.replace("21:10:0", "22:10:0")
+        status, text = on_terminal(["--run-dir", s.dir, "events", "--count",
+                                    "7"], 24, 200)
+        equal(status, 0)
+        equal("\033[31mdrop\033[0m" in text, True, "colour")
+        equal(re.sub("\033\\[[0-9]*m", "", text), plain, "same but for colour")
+        equal(on_terminal(["--run-dir", s.dir, "events", "--count", "7"], 24,
+                          200, {"NO_COLOR": "1"}.items()), (0, plain))
+        r = xlb("--json", "events", run_dir=s.dir)
+        equal([json.loads(x) for x in r.stdout.splitlines()],
+              [{"schema": 1, **json.loads(x)} for x in STREAM.splitlines()])
+
+
+@test
+def events_asks_for_what_was_said():
+    with daemon(events=BEGUN) as s:
+        def asked(*args):
+            xlb("events", *args, run_dir=s.dir)
+            return s.requests[-1]["args"]
+        every = asked()
+        equal("not_vip" in every["reasons"], False, "only when asked for")
+        equal(len(every["reasons"]), 17, "all others, and new flows")
+        equal((every["sample"], "service" in every), (1024, False))
+        equal(asked("--service", "www", "--reason=new_flow,echo", "--sample",
+                    "8"), {"service": "www", "reasons": ["new_flow", "echo"],
+                           "sample": 8})
+        drops = asked("--reason", "drop,echo")["reasons"]
+        equal(("no_service" in drops, "forward" in drops, drops[-1]),
+              (True, False, "echo"))
+
+
+@test
 def status_of_a_small_node_fits_a_terminal():
     small = json.loads((GOLDEN / "small.json").read_text())
     with daemon(status=reply(**small)) as s:
@@ -596,6 +656,14 @@ def manual_usage_and_table_agree():
 
 
 @test
+def manual_has_every_reason():
+    page = (TOP / "man/xlb.8").read_text()
+    page = page[page.index(".Sh REASONS"):]
+    names = re.findall(r"^\.It Sy (.*)$", page[:page.index(".Sh ENV")], re.M)
+    equal(names, xlb("completion", "reasons").stdout.split()[2:])
+
+
+@test
 def manuals_are_clean():
     if shutil.which("mandoc") is None:
         return "mandoc is missing (Debian: mandoc)"
@@ -645,6 +713,11 @@ def completion_completes():
               ["web/web1", "web/web2", "web/web3"])
         equal(complete("xlb --run-dir /nonexistent drain n", s.dir), ["node"])
         equal(complete("xlb help undr", s.dir), ["undrain"])
+        equal(complete("xlb events --c", s.dir), ["--count"])
+        equal(complete("xlb events --reason no_s", s.dir), ["no_service"])
+        equal(complete(f"xlb --run-dir {s.dir} events --service w", s.dir),
+              ["www"])
+        equal(complete("xlb events --count ", s.dir), [])
     return None
 
 

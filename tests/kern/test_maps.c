@@ -728,6 +728,27 @@ next_hops_change_in_place(void **state)
 	assert_int_equal(maps_do(m, &op), -EINVAL);
 }
 
+/* Who listens to events is not part of what is wanted. */
+static void
+settings_leave_the_lease(void **state)
+{
+	struct arena *a = arena_new();
+	struct xlb_settings s = m->tables->settings;
+	struct state found;
+
+	(void)state;
+	__atomic_store_n(&m->tables->settings.listening, 77, __ATOMIC_RELEASE);
+	assert_int_equal(maps_read(m, a, &found), 0);
+	assert_int_equal(found.settings.listening, 0);
+	s.gue_port ^= 1;
+	s.listening = 0;
+	must(OP_SETTINGS_PUT, 0, &s);
+	assert_int_equal(m->tables->settings.gue_port, s.gue_port);
+	assert_int_equal(m->tables->settings.listening, 77);
+	m->tables->settings.listening = 0;
+	arena_free(a);
+}
+
 /* Where a process that asks for one after the other spends its time. */
 static void
 a_grace_period_waits_for_every_packet(void **state)
@@ -803,6 +824,7 @@ main(void)
 		CASE(rings_left_half_done_are_completed),
 		CASE(counters_begin_at_zero),
 		CASE(health_outlives_us),
+		CASE(settings_leave_the_lease),
 		CASE(next_hops_change_in_place),
 		CASE(a_grace_period_waits_for_every_packet),
 		CASE(times_are_shown),

@@ -41,6 +41,9 @@ int engine_clear(const char *name);
 /* A row of a per-CPU array becomes `value` on each. 0, or -errno. */
 int engine_row_set(const char *name, uint32_t row, const void *value);
 
+/* The next record of the map `events`. 0 and `record`; 1: there is none; -1. */
+int engine_event(uint8_t *record, size_t len);
+
 /* `n` counters, summed over the CPUs: of `reasons`, or of a row of `service` or
  * `backend` in struct xlb_stats; else of a row of the per-CPU map of that name.
  * 0, or -1. */

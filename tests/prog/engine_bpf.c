@@ -199,6 +199,40 @@ engine_row_set(const char *name, uint32_t row, const void *value)
 	return e;
 }
 
+struct taken {
+	uint8_t *to;
+	size_t len;
+};
+
+/* -EINTR ends the reading: one at a time. */
+static int
+event_take(void *arg, void *data, size_t size)
+{
+	const struct taken *t = arg;
+
+	if (size != t->len)
+		return -EINVAL;
+	memcpy(t->to, data, size);
+	return -EINTR;
+}
+
+int
+engine_event(uint8_t *record, size_t len)
+{
+	static struct ring_buffer *ring;
+	static struct taken taken;
+	int n;
+
+	if (ring == NULL)
+		ring = ring_buffer__new(bpf_map__fd(skel->maps.events),
+		    event_take, &taken, NULL);
+	if (ring == NULL)
+		return -1;
+	taken = (struct taken){ record, len };
+	n = ring_buffer__consume(ring);
+	return n == 0 ? 1 : n == -EINTR ? 0 : -1;
+}
+
 static int
 percpu_counters(const char *name, uint32_t row, uint64_t *sum, size_t n)
 {

@@ -29,7 +29,7 @@ struct host_map {
     sizeof(*(map).max_entries) / sizeof(int), NULL }
 
 static struct host_map host_map[] = {
-	HOST_MAP(tables), HOST_MAP(stats), HOST_MAP(rare)
+	HOST_MAP(tables), HOST_MAP(stats), HOST_MAP(rare), HOST_MAP(event_state)
 };
 #define HOST_MAPS (sizeof(host_map) / sizeof(host_map[0]))
 
@@ -54,6 +54,9 @@ host_row_find(const void *key)
 			return &host_row[i];
 	return NULL;
 }
+
+static struct xlb_event event[XLB_EVENT_BYTES / (sizeof(struct xlb_event) + 8)];
+static size_t nevent;
 
 static struct host_map *
 host_map_find(const char *name)
@@ -105,6 +108,18 @@ bpf_map_update_elem(void *map, const void *key, const void *value, __u64 flags)
 		at = &host_row[nrow++];
 	memcpy(&at->key, key, sizeof(at->key));
 	memcpy(&at->value, value, sizeof(at->value));
+	return 0;
+}
+
+/* Full when the kernel's is, each record with 8 bytes in front. */
+long
+bpf_ringbuf_output(void *map, void *data, __u64 size, __u64 flags)
+{
+	assert(map == (void *)&events && size == sizeof(event[0]) &&
+	    flags == 0);
+	if (nevent == sizeof(event) / sizeof(event[0]))
+		return -EAGAIN;
+	memcpy(&event[nevent++], data, size);
 	return 0;
 }
 
@@ -207,6 +222,12 @@ bpf_ktime_get_coarse_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (__u64)t.tv_sec * 1000000000 + (__u64)t.tv_nsec;
+}
+
+__u64
+bpf_ktime_get_ns(void)
+{
+	return bpf_ktime_get_coarse_ns();
 }
 
 int
@@ -319,6 +340,18 @@ engine_row_set(const char *name, uint32_t row, const void *value)
 	if (m == NULL || row >= m->entries)
 		return -ENOENT;
 	memcpy(m->memory + row * m->size, value, m->size);
+	return 0;
+}
+
+int
+engine_event(uint8_t *record, size_t len)
+{
+	if (nevent == 0)
+		return 1;
+	if (len != sizeof(event[0]))
+		return -1;
+	memcpy(record, &event[0], len);
+	memmove(event, event + 1, --nevent * sizeof(event[0]));
 	return 0;
 }
 

@@ -11,7 +11,7 @@ tests_prog_run_host_SOURCES = tests/prog/run.c tests/prog/engine.h \
 	tests/prog/engine_host.c tests/prog/engine_stats.c
 tests_prog_run_host_CPPFLAGS = $(AM_CPPFLAGS)
 
-PROG_TESTS = tests/prog/test_xlb.py
+PROG_TESTS = tests/prog/test_xlb.py tests/prog/test_events.py
 EXTRA_DIST += $(PROG_TESTS) tests/prog/rig.py
 
 UNIT_TESTS += tests/unit/test_hash

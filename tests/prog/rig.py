@@ -7,6 +7,7 @@ import socket
 import struct
 import subprocess
 import sys
+import time
 import traceback
 
 REASONS = """forward forward_prev forward_pinned echo icmp_error too_big not_vip
@@ -24,6 +25,8 @@ SERVICES = VIPS + ROWS * 32
 FILTER = SERVICES + ROWS * 16
 BACKENDS = FILTER + ROWS // 8
 NEXTHOPS = BACKENDS + 16384 * 32
+WANTED = NEXTHOPS + 16384 * 64      # of struct xlb_event_filter
+LISTENING = 144     # in struct xlb_settings
 LOCAL, ANY_TCP, ANY_UDP = 1, 2, 4
 GUE, L2, NAT, SOURCE = 1, 2, 3, 4
 M64 = (1 << 64) - 1
@@ -117,6 +120,26 @@ def service_hash(key):
 
 class Skip(Exception):
     pass
+
+
+class Event:
+    """A record of the map `events`."""
+
+    def __init__(self, b):
+        self.at, src, dst, self.sport, self.dport, self.ifindex, self.len, \
+            self.cpu, self.service, self.backend, reason, self.readers, \
+            self.proto, flags, pad = struct.unpack("=Q16s16sHHIIIHHBBBBQ", b)
+        assert pad == 0
+        self.sport, self.dport = (socket.ntohs(x)
+                                  for x in (self.sport, self.dport))
+        self.src, self.dst = (
+            socket.inet_ntoa(x[12:]) if x[:12] == wire("0.0.0.0")[:12] else
+            socket.inet_ntop(socket.AF_INET6, x) for x in (src, dst))
+        self.reason = REASONS[reason]
+        self.ip, self.begins = bool(flags & 1), bool(flags & 2)
+
+    def __repr__(self):
+        return str(vars(self))
 
 
 class Program:
@@ -302,6 +325,36 @@ class Program:
         self.reasons[REASONS.index(reason)] += len(frames)
         assert now == self.reasons, f"{now}, not {self.reasons}"
         return sent
+
+    def listen(self, ticks):
+        """For so many units of the lease from now on; None: nobody does."""
+        until = 0 if ticks is None else (time.monotonic_ns() >> 30) + ticks
+        self.put(LISTENING, struct.pack("=I", until))
+
+    def reader(self, bit, reasons=(), new_flow=False, services=None, one_in=1):
+        """What one reader wants, beside what others do."""
+        if not hasattr(self, "wanted"):
+            self.wanted = bytearray(32 + 4 + 32 + 16384 + 28)
+        w = self.wanted
+        for i in range(32):
+            is_in = REASONS[i] in reasons if i < len(REASONS) else \
+                i == 31 and new_flow
+            w[i] = w[i] & ~(1 << bit) | is_in << bit
+        w[32] = w[32] & ~(1 << bit) | (services is None) << bit
+        struct.pack_into("=I", w, 36 + 4 * bit, one_in - 1)
+        for i in range(16384):
+            w[68 + i] = w[68 + i] & ~(1 << bit) | \
+                (services is not None and i in services) << bit
+        self.put(WANTED, bytes(w))
+
+    def events(self):
+        """All that were told since the last time."""
+        got = []
+        while True:
+            record = self.ask("event 72")
+            if record == "none":
+                return got
+            got.append(Event(bytes.fromhex(record)))
 
     def age(self, src, dst, ident, proto, seconds):
         """Makes the memory of a first fragment older."""

@@ -4,12 +4,14 @@
  * one a line, one line of answer each.
  *   open RING_SIZE FRAGS       ok INSNS | skip WHY | failed WHY
  *   put MAP OFFSET HEX         ok
+ *   peek MAP OFFSET LEN        HEX
  *   ring NUMBER                ok
  *   slot NUMBER OFFSET HEX     ok
  *   port IFINDEX               ok
  *   run HEX                    ACTION HEX
  *   count MAP ROW N            N numbers
  *   get MAP HEX                HEX of a hash's value, or none
+ *   event LEN                  HEX of the next record, or none
  *   set MAP HEX HEX            ok
  */
 #include <errno.h>
@@ -95,6 +97,15 @@ do_put(struct region *r, size_t offset, const char *hex)
 }
 
 static void
+do_peek(const struct region *r, size_t offset, size_t n)
+{
+	if (offset > r->len || n > r->len - offset)
+		fail("peek: outside of the map");
+	hex_print(r->at + offset, n);
+	printf("\n");
+}
+
+static void
 do_open(uint32_t size, bool frags)
 {
 	static const char *const verdict[] = { "failed", "ok", "skip" };
@@ -156,6 +167,17 @@ do_get(const char *name, const char *hex)
 }
 
 static void
+do_event(size_t len)
+{
+	int e = len <= sizeof(out) ? engine_event(out, len) : -1;
+
+	if (e < 0)
+		fail("event");
+	hex_print(out, e == 0 ? len : 0);
+	printf(e == 0 ? "\n" : "none\n");
+}
+
+static void
 do_set(const char *name, const char *hex)
 {
 	size_t n = hex_read(hex, bytes, sizeof(bytes) / 2);
@@ -181,6 +203,8 @@ command(char *s)
 		do_open(a, b != 0);
 	else if (sscanf(s, "put %31s %zu %n", name, &offset, &at) == 2)
 		do_put(map_find(name), offset, s + at);
+	else if (sscanf(s, "peek %31s %zu %u", name, &offset, &a) == 3)
+		do_peek(map_find(name), offset, a);
 	else if (sscanf(s, "slot %u %zu %n", &a, &offset, &at) == 2 &&
 	    a < RINGS)
 		do_put(&ring[a], offset, s + at);
@@ -192,6 +216,8 @@ command(char *s)
 		do_get(name, s + at);
 	else if (sscanf(s, "set %31s %n", name, &at) == 1 && at > 0)
 		do_set(name, s + at);
+	else if (sscanf(s, "event %u", &a) == 1)
+		do_event(a);
 	else if (strncmp(s, "run", 3) == 0)
 		do_run(s + strspn(s, "run "));
 	else if (sscanf(s, "count %31s %u %u", name, &a, &b) == 3)

@@ -1,0 +1,331 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""xlb events against a running node: what packets do is told to those who read,
+to each what it asked for, and to nobody when nobody reads."""
+
+import ctypes
+import functools
+import json
+import mmap
+import os
+import platform
+import re
+import signal
+import socket
+import struct
+import sys
+import threading
+import time
+
+import node
+from node import VIP, wait
+
+sys.path.append(str(node.SRC / "tests/decap"))
+import tap  # noqa: E402
+
+LISTENING = 144     # in struct xlb_settings
+CLONE_NEWNET = 0x40000000
+BPF_OBJ_GET = 7
+SYS_BPF = {"x86_64": 321, "aarch64": 280}.get(platform.machine())
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def check(cond, *what):
+    if not cond:
+        raise RuntimeError(" ".join(str(w) for w in what))
+
+
+def up(n, **kw):
+    n.configure(**kw)
+    n.start_xlbd()
+    wait("the backends", lambda: all(
+        b["eligible"] for b in n.status()["pools"][0]["backends"]))
+
+
+def enter(fd):
+    if libc.setns(fd, CLONE_NEWNET) != 0:
+        raise OSError(ctypes.get_errno(), "setns")
+
+
+class Client:
+    """Packets from the far namespace, made there and sent whenever."""
+
+    def __init__(self, n):
+        self.ns = n.far
+        node.run("ip", "-n", n.far, "route", "replace", f"{VIP}/32", "via",
+                 "10.0.1.1")
+
+    def send(self, ports, kind=socket.SOCK_STREAM, count=1):
+        """A SYN, or a datagram, to each port."""
+        here = os.open("/proc/self/ns/net", os.O_RDONLY)
+        there = os.open(f"/run/netns/{self.ns}", os.O_RDONLY)
+        enter(there)
+        try:
+            for port in ports:
+                for _ in range(count):
+                    with socket.socket(socket.AF_INET, kind) as s:
+                        s.setblocking(False)
+                        try:
+                            s.connect((VIP, port))
+                            if kind == socket.SOCK_DGRAM:
+                                s.send(b"x" * 20)
+                        except BlockingIOError:
+                            pass
+        finally:
+            enter(here)
+            os.close(here)
+            os.close(there)
+
+
+class Reader:
+    """xlb events --json, and what it has said."""
+
+    def __init__(self, n, *args):
+        before = listening(n)
+        self.p = n.xlb_start("events", "--json", *args)
+        self.got = []
+        self.thread = threading.Thread(target=self.read, daemon=True)
+        self.thread.start()
+        if before == 0:
+            wait("the program to be told", lambda: listening(n) != 0)
+        else:
+            time.sleep(0.3)     # nothing of it can be seen from outside
+
+    def read(self):
+        for line in self.p.stdout:
+            self.got.append(json.loads(line))
+
+    def wait_for(self, what, fn):
+        try:
+            wait(what, lambda: any(fn(e) for e in list(self.got)))
+        except RuntimeError as e:
+            raise RuntimeError(f"{e}; there is {self.got[:20]}") from e
+        return next(e for e in self.got if fn(e))
+
+    def close(self, sig=signal.SIGTERM):
+        self.p.send_signal(sig)
+        self.p.wait(10)
+
+
+def listening(n):
+    """The word that the program looks at."""
+    path = ctypes.create_string_buffer(os.fsencode(n.bpf / "tables"))
+    attr = ctypes.create_string_buffer(struct.pack(
+        "=QII", ctypes.addressof(path), 0, 0))
+    fd = libc.syscall(SYS_BPF, BPF_OBJ_GET, attr, 16)
+    if fd < 0:
+        raise OSError(ctypes.get_errno(), "BPF_OBJ_GET")
+    try:
+        with mmap.mmap(fd, 4096, mmap.MAP_SHARED, mmap.PROT_READ) as tables:
+            return struct.unpack_from("=I", tables, LISTENING)[0]
+    finally:
+        os.close(fd)
+
+
+def documented():
+    """The examples of doc/json.md."""
+    text = (node.SRC / "doc/json.md").read_text()
+    text = text[text.index("\n## events"):]
+    return [json.loads(x) for x in re.findall(r"```json\n(.*?)```", text,
+                                              re.S)]
+
+
+def said_as_it_happens(n):
+    up(n)
+    client = Client(n)
+    check(listening(n) == 0, "somebody listens")
+    r = Reader(n)
+    client.send([80, 81])
+    flow = r.wait_for("a new flow", lambda e: e["event"] == "new_flow")
+    drop = r.wait_for("a drop", lambda e: e["event"] == "drop")
+    check(set(flow) == set(drop) == set(documented()[0]), flow)
+    check(flow["schema"] == 1 and flow["reason"] == "forward" and
+          (flow["service"], flow["pool"]) == ("www", "web") and
+          flow["backend"] in ("a", "b") and flow["protocol"] == "tcp" and
+          (flow["destination"], flow["destination_port"]) == (VIP, 80) and
+          flow["source"].startswith("10.0.1.") and flow["length"] >= 40 and
+          flow["interface"] == "eth0", flow)
+    check(drop["reason"] == "no_service" and drop["service"] is None and
+          drop["backend"] is None and drop["destination_port"] == 81, drop)
+    seconds = time.time() - time.mktime(time.strptime(
+        flow["time"][:19], "%Y-%m-%dT%H:%M:%S")) + time.timezone
+    check(-1 < seconds < 30, "time", flow["time"], seconds)
+    r.close()
+    wait("the end of listening", lambda: listening(n) == 0, 3)
+
+
+def each_gets_its_own(n):
+    up(n, listen="tcp/80, udp/53")
+    client = Client(n)
+    drops = Reader(n, "--reason", "no_service")
+    flows = Reader(n, "--service", "www", "--reason", "new_flow")
+    client.send([80, 81])
+    client.send([53], socket.SOCK_DGRAM)
+    drops.wait_for("the drop", lambda e: e["destination_port"] == 81)
+    flows.wait_for("the flow", lambda e: e["destination_port"] == 80)
+    client.send([82, 80])
+    drops.wait_for("the drop", lambda e: e["destination_port"] == 82)
+    time.sleep(0.2)
+    check({e["reason"] for e in list(drops.got)} == {"no_service"}, drops.got)
+    check({e["event"] for e in list(flows.got)} == {"new_flow"}, flows.got)
+    flows.close(signal.SIGKILL)
+    client.send([83])
+    drops.wait_for("what comes after that",
+                   lambda e: e["destination_port"] == 83)
+    drops.close(signal.SIGKILL)
+    wait("the end of listening", lambda: listening(n) == 0, 3)
+
+
+def a_rare_one_among_many(n):
+    """Thousands of others a second do not hide a single drop."""
+    up(n, listen="tcp/80, udp/53")
+    client = Client(n)
+    rare = Reader(n, "--reason", "no_service")
+    every = Reader(n, "--sample", "1")
+    client.send([53], socket.SOCK_DGRAM, count=4000)
+    client.send([81])
+    rare.wait_for("the drop", lambda e: e.get("destination_port") == 81)
+    lost = every.wait_for("what was lost", lambda e: e["event"] == "lost")
+    check(lost["lost"] >= lost["limited"] > 0 and
+          set(lost) == set(documented()[1]), lost)
+    every.wait_for("the drop", lambda e: e.get("destination_port") == 81)
+    wait("the sum", lambda: 4000 == sum(
+        e["lost"] if e["event"] == "lost" else e["reason"] == "forward"
+        for e in list(every.got)), 5)
+    rare.close()
+    every.close()
+
+
+def only_so_many_readers(n):
+    up(n)
+    readers = [Reader(n) for _ in range(8)]
+    rc, out, err = n.xlb("events")
+    check(rc == 1 and out == "" and err == "8 others read events already: "
+          "there cannot be more\n", rc, out, err)
+    readers.pop().close()
+    wait("room", lambda: Reader(n).p.poll() is None)
+    rc, out, err = n.xlb("events", "--service", "nope")
+    check(rc == 1 and err == "no service is named nope\n", rc, err)
+    for r in readers:
+        r.close()
+
+
+def one_that_stops_reading(n):
+    """It costs nothing but its events; the others get theirs."""
+    up(n)
+    client = Client(n)
+    slow, quick = Reader(n), Reader(n)
+    slow.p.send_signal(signal.SIGSTOP)
+    deadline = time.monotonic() + 60
+    sent = 0
+    while not any(e["event"] == "lost" for e in list(quick.got)):
+        client.send(range(100, 150))
+        sent += 50
+        check(time.monotonic() < deadline, "no event was over the rate")
+        if sent > 3000:
+            break
+    n.xlb("status")
+    client.send([81])
+    quick.wait_for("its event", lambda e: e.get("destination_port") == 81)
+    slow.p.send_signal(signal.SIGCONT)
+
+    def told():
+        client.send([82])
+        return any(e.get("destination_port") == 82 for e in list(slow.got))
+    wait("the slow one to be told again", told)
+    slow.close()
+    quick.close()
+
+
+def daemon_ends(n):
+    """The reader is told; the program does not go on for nobody."""
+    up(n)
+    client = Client(n)
+    r = Reader(n)
+    n.xlbd.kill()
+    n.xlbd.wait()
+    r.p.wait(10)
+    err = r.p.stderr.read()
+    check(r.p.returncode == 1 and err == "xlb: xlbd ended\n", err)
+    check(listening(n) != 0, "nobody could end it")
+    # a packet after the lease does
+    def over():
+        client.send([81])
+        return listening(n) == 0
+    wait("the end of the lease", over, 15)
+    # and so does the next xlbd, at once
+    n.start_xlbd()
+    r = Reader(n)
+    n.xlbd.kill()
+    n.xlbd.wait()
+    check(listening(n) != 0, "nobody could end it")
+    n.start_xlbd()
+    check(listening(n) == 0, "the next xlbd leaves it")
+
+
+def reload_while_reading(n):
+    """A service that gets other numbers is still the one that was asked for."""
+    up(n)
+    client = Client(n)
+    r = Reader(n, "--service", "www", "--reason", "new_flow")
+    n.configure(listen="tcp/8080, tcp/80, tcp/443")
+    rc, _, err = n.xlb("reload")
+    check(rc == 0, err)
+    check(listening(n) != 0, "a reload ends it")
+    client.send([443, 8080, 80])
+    for port in (443, 8080, 80):
+        r.wait_for(port, lambda e, p=port: e["destination_port"] == p)
+    r.close()
+
+
+def text_and_count(n):
+    up(n)
+    client = Client(n)
+    p = n.xlb_start("events", "--count", "2", "--reason", "new_flow,drop")
+    wait("listening", lambda: listening(n) != 0)
+    client.send([80])
+    wait("a new flow to be forwarded", lambda: True)
+    time.sleep(0.2)
+    client.send([81])
+    out, err = p.communicate(timeout=10)
+    check(p.returncode == 0 and err == "", p.returncode, err)
+    flow, drop = out.splitlines()
+    check(" new_flow  forward     tcp  10.0.1." in flow and
+          "  www > web/" in flow and f"{VIP}:80" in flow, out)
+    check(" drop      no_service  tcp  10.0.1." in drop and
+          f"{VIP}:81" in drop, out)
+    check("\033" not in out, "colour without a terminal")
+
+
+CASES = [said_as_it_happens, each_gets_its_own, a_rare_one_among_many,
+         only_so_many_readers, one_that_stops_reading, daemon_ends,
+         reload_while_reading, text_and_count]
+
+
+def case(n, fn):
+    try:
+        fn(n)
+    except Exception:
+        print("# xlbd:", *n.said().splitlines()[-6:], sep="\n#   ")
+        raise
+    finally:
+        for p in n.process:
+            if "events" in p.args and p.poll() is None:
+                p.kill()
+        n.stop_xlbd()
+
+
+def main():
+    why = node.why_not()
+    if why is None and SYS_BPF is None:
+        why = "does not know this machine's number of bpf(2)"
+    if why:
+        tap.plan_skip(why)
+    n = node.Node()
+    n.start_bird()
+    return tap.run([(fn.__name__, functools.partial(case, n, fn))
+                    for fn in CASES])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
