@@ -14,6 +14,7 @@
 #define engine_set TWO(set)
 #define engine_clear TWO(clear)
 #define engine_row_set TWO(row_set)
+#define engine_event TWO(event)
 #define engine_counters TWO(counters)
 #endif
 
