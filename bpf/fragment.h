@@ -34,23 +34,23 @@ fragment_key(const struct slow *s, struct xlb_fragment_key *key)
 	key->proto = s->v6 ? IPPROTO_FRAGMENT : p->proto;
 }
 
-/* Where this datagram goes: to p->backend. A full memory forgets the one that
- * was used longest ago. */
+/* Where this datagram goes; the key is in place. A full memory forgets the one
+ * that was used longest ago. */
 static __always_inline void
-fragment_remember(const struct slow *s)
+fragment_remember(struct xlb_rare *r, __u32 backend)
 {
-	const struct pkt *p = &s->p;
-	struct xlb_rare *r = rare_get();
+	const struct xlb_tables *t = vip_tables();
+	const __u8 *addr;
 
-	if (r == NULL)
+	if (t == NULL || backend == 0)
 		return;
-	fragment_key(s, &r->key);
-	r->fragment.service = p->service;
-	r->fragment.flow = p->flow;
+	addr = t->backend[backend & (XLB_BACKENDS - 1)].addr;
+	r->fragment.service = r->service;
+	r->fragment.flow = r->flow;
 	r->fragment.at = bpf_ktime_get_coarse_ns();
-	r->fragment.backend = p->backend;
-	put64(r->fragment.addr, get64(p->to->addr));
-	put64(r->fragment.addr + 8, get64(p->to->addr + 8));
+	r->fragment.backend = backend;
+	put64(r->fragment.addr, get64(addr));
+	put64(r->fragment.addr + 8, get64(addr + 8));
 	bpf_map_update_elem(&fragments, &r->key, &r->fragment, BPF_ANY);
 }
 

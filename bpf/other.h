@@ -16,15 +16,6 @@
 #include "vip.h"
 #include "walk.h"
 
-enum {
-	OTHER_V6 = 1,
-	OTHER_ERROR = 2		/* an ICMP error */
-};
-
-/* Bits 0-15 backend, 16-23 transport protocol, 24-31 OTHER_*. */
-#define OTHER_TO(backend, proto, flags) ((__u64)(backend) | \
-    (__u64)(proto) << 16 | (__u64)(flags) << 24)
-
 struct other {
 	struct pkt p;
 	int v6;
@@ -38,6 +29,8 @@ other_again(struct other *o, __u64 packet)
 	struct pkt *p = &o->p;
 	__u32 word;
 
+	if (p->backend == 0)
+		PKT_END(XLB_REASON_NO_BACKEND);
 	p->len = OTHER_LEN(packet);
 	p->link_len = OTHER_LINK_LEN(packet);
 	p->ip = sys_data(p->ctx) + p->link_len;
@@ -269,6 +262,16 @@ other_send(struct other *o, __u64 packet)
 	return encap_send(&o->p);
 }
 
+/* Of one that was sent. */
+static __always_inline enum xlb_reason
+other_reason(__u32 flags)
+{
+	return flags & OTHER_ERROR ? XLB_REASON_ICMP_ERROR :
+	    flags & OTHER_PREV ? XLB_REASON_FORWARD_PREV :
+	    flags & OTHER_PINNED ? XLB_REASON_FORWARD_PINNED :
+	    XLB_REASON_FORWARD;
+}
+
 int xlb_other(struct sys_ctx *ctx, __u64 flow, __u64 service, __u64 packet,
     __u64 to);
 
@@ -291,8 +294,8 @@ xlb_other(struct sys_ctx *ctx, __u64 flow, __u64 service, __u64 packet,
 	reason = other_send(&o, packet);
 	if (reason == XLB_REASON_TOO_BIG)
 		return OTHER_TOO_BIG;
-	if (reason == XLB_REASON_FORWARD && (o.flags & OTHER_ERROR))
-		reason = XLB_REASON_ICMP_ERROR;
+	if (reason == XLB_REASON_FORWARD)
+		reason = other_reason(o.flags);
 	event_note(reason, service, o.p.backend);
 	if (reason_verdict(reason) != VERDICT_SENT) {
 		stats_drop(&o.p);

@@ -22,7 +22,8 @@
 #define PARSE_FRAGMENT 0x3fff	/* IPv4: more fragments, or an offset */
 #define PARSE_FRAGMENT_OFFSET 0x1fff
 
-enum { PARSE_FIN = 1, PARSE_SYN = 2, PARSE_RST = 4, PARSE_FLAGS = 0x3f };
+enum { PARSE_FIN = 1, PARSE_SYN = 2, PARSE_RST = 4, PARSE_PSH = 8,
+    PARSE_ACK = 16, PARSE_FLAGS = 0x3f };
 
 /* The program is marked xdp.frags: a frame may have more than one buffer. */
 SYS_RODATA __u8 frags = 0;

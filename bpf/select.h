@@ -41,19 +41,24 @@ select_hash(struct pkt *p, int v6)
 	return PKT_NEXT;
 }
 
+/* NULL: there is none of that number. */
+static __always_inline const struct xlb_ring *
+select_ring(__u32 number)
+{
+	void *inner = bpf_map_lookup_elem(&ring_table, &number);
+	__u32 zero = 0;
+
+	return inner == NULL ? NULL : bpf_map_lookup_elem(inner, &zero);
+}
+
 /* The slot word of ring `number` for this hash; 0: no ring, no backend. */
 static __always_inline __u32
 select_slot(__u32 number, __u32 hash)
 {
-	const struct xlb_ring *ring;
-	__u32 zero = 0, size = ring_size;
+	const struct xlb_ring *ring = select_ring(number);
+	__u32 size = ring_size;
 	__u64 at;	/* 6.1 keeps track of 64 bits better than of 32 */
-	void *inner;
 
-	inner = bpf_map_lookup_elem(&ring_table, &number);
-	if (inner == NULL)
-		return 0;
-	ring = bpf_map_lookup_elem(inner, &zero);
 	if (ring == NULL)
 		return 0;
 	at = hash_slot(hash, size);
@@ -65,13 +70,9 @@ select_slot(__u32 number, __u32 hash)
 static __always_inline enum xlb_reason
 select_backend(struct pkt *p)
 {
-	__u32 word = select_slot(XLB_WORD_RING(p->service), p->hash);
-	__u32 number = XLB_SLOT_CUR(word);
-
-	if (number == 0)
+	if (p->backend == 0)
 		PKT_END(XLB_REASON_NO_BACKEND);
-	p->backend = number;
-	p->to = &p->tables->backend[number & (XLB_BACKENDS - 1)];
+	p->to = &p->tables->backend[p->backend & (XLB_BACKENDS - 1)];
 	SYS_OPAQUE(p->to);
 	return PKT_NEXT;
 }

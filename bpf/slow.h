@@ -7,6 +7,7 @@
 #ifndef XLB_SLOW_H
 #define XLB_SLOW_H
 
+#include "flow.h"
 #include "fragment.h"
 #include "icmp.h"
 #include "other.h"
@@ -94,7 +95,7 @@ slow_parse(struct slow *s)
 	return PKT_NEXT;
 }
 
-/* The backend; or the end, with p->service set if it counts for one. */
+/* The service and the hashes, or a later fragment's backend; or the end. */
 static __always_inline enum xlb_reason
 slow_packet(struct slow *s)
 {
@@ -111,19 +112,24 @@ slow_packet(struct slow *s)
 	if (icmp)
 		PKT_STAGE(icmp_packet(s));
 	PKT_STAGE(vip_service(p));
-	PKT_STAGE(select_hash(p, s->v6));
-	PKT_STAGE(select_backend(p));
-	if (s->walk & WALK_FIRST)
-		fragment_remember(s);
-	return PKT_NEXT;
+	return select_hash(p, s->v6);
 }
 
 /*
- * Sending and answering are other functions'. Called from in here their stacks
- * would have to fit beside this one; so the caller does it, and the arguments
- * wait in a map.
+ * The flow table, sending and answering are other functions'. Called from in
+ * here their stacks would have to fit beside this one; so the caller does it,
+ * and the arguments wait in a map.
  */
-enum { SLOW_SEND = -1, SLOW_ECHO = -2 };
+enum { SLOW_SEND = -1, SLOW_ECHO = -2, SLOW_FOLLOW = -4 };
+
+/* An ICMP error is a packet of its flow, but changes nothing. */
+static __always_inline __u32
+slow_flow_flags(const struct slow *s)
+{
+	__u32 flags = s->p.proto == IPPROTO_UDP ? FLOW_UDP : s->p.tcp_flags;
+
+	return s->flags & OTHER_ERROR ? flags | FLOW_READ : flags;
+}
 
 static __always_inline int
 slow_later(const struct slow *s, int what)
@@ -134,10 +140,13 @@ slow_later(const struct slow *s, int what)
 	if (r == NULL)
 		return XDP_DROP;
 	r->flow = p->flow;
+	r->select = p->hash;
 	r->service = p->service;
-	r->packet = slow_described(s);
+	r->packet = FLOW_PACKET(slow_described(s), slow_flow_flags(s));
 	r->to = OTHER_TO(p->backend, p->proto,
 	    s->flags | (s->v6 ? OTHER_V6 : 0));
+	if (s->walk & WALK_FIRST)
+		fragment_key(s, &r->key);
 	return what;
 }
 
@@ -152,31 +161,51 @@ xlb_slow(struct sys_ctx *ctx)
 	enum xlb_reason reason = slow_packet(&s);
 
 	if (reason == PKT_NEXT)
-		return slow_later(&s, SLOW_SEND);
+		return slow_later(&s, s.walk & WALK_LATER ? SLOW_FOLLOW :
+		    SLOW_SEND);
 	if (reason == PKT_ECHO)
 		return slow_later(&s, SLOW_ECHO);
-	if (reason == XLB_REASON_NO_BACKEND)
-		stats_drop(&s.p);
 	stats_reason(reason);
 	event_note(reason, s.p.service, 0);
 	return reason_verdict(reason) == VERDICT_PASS ? XDP_PASS : XDP_DROP;
 }
 
+/* As for an ordinary packet; see xlb_select(). */
+static __always_inline __u64
+slow_select(struct sys_ctx *ctx, struct xlb_rare *r)
+{
+	struct pkt p = { .tables = vip_tables(), .service = r->service,
+	    .flow = r->flow, .tcp_flags = r->packet >> 56 & PARSE_FLAGS };
+	__u32 word = select_slot(XLB_WORD_RING(p.service), r->select);
+	__u32 to = XLB_SLOT_CUR(word);
+
+	if (p.tables != NULL && flow_is_looked_up(&p, word))
+		to = xlb_flow(ctx, r->flow, FLOW_WHERE(word, r->select),
+		    r->service, r->packet);
+	return r->to | to;
+}
+
 static __always_inline int
 slow(struct sys_ctx *ctx)
 {
-	const struct xlb_rare *r;
 	int action = xlb_slow(ctx);
+	struct xlb_rare *r;
+	__u64 to;
 
-	if (action != SLOW_SEND && action != SLOW_ECHO)
+	if (action >= 0)
 		return action;
 	r = rare_get();
 	if (r == NULL)
 		return XDP_DROP;
 	if (action == SLOW_ECHO)
-		return xlb_echo(ctx, r->packet,
-		    r->to >> 24 & OTHER_V6);
-	return other(ctx, r->flow, r->service, r->packet, r->to);
+		return xlb_echo(ctx, r->packet, r->to >> 24 & OTHER_V6);
+	to = r->to;
+	if (action == SLOW_SEND) {
+		to = slow_select(ctx, r);
+		if (OTHER_WALK(r->packet) & WALK_FIRST)
+			fragment_remember(r, to & 0xffff);
+	}
+	return other(ctx, r->flow, r->service, r->packet, to);
 }
 
 #endif

@@ -83,6 +83,7 @@ __u64 bpf_ktime_get_coarse_ns(void);
 __u64 bpf_ktime_get_ns(void);
 __u32 bpf_get_smp_processor_id(void);
 long bpf_ringbuf_output(void *map, void *data, __u64 size, __u64 flags);
+__u64 bpf_jiffies64(void);
 
 #define SYS_GET(bits) \
 	static __always_inline __u##bits \

@@ -161,6 +161,18 @@ slow_unserved(const struct pkt *p)
 #define OTHER_L4(w)		((__u32)((w) >> 32 & WALK_OFFSET))
 #define OTHER_WALK(w)		((__u32)((w) >> 48 & 0xff))
 
+/* How a packet goes to its backend. */
+enum {
+	OTHER_V6 = 1,
+	OTHER_ERROR = 2,	/* an ICMP error */
+	OTHER_PREV = 4,		/* to the slot's owner before */
+	OTHER_PINNED = 8	/* to the flow's, which is not the slot's */
+};
+
+/* Bits 0-15 backend, 16-23 transport protocol, 24-31 OTHER_*. */
+#define OTHER_TO(backend, proto, flags) ((__u64)(backend) | \
+    (__u64)(proto) << 16 | (__u64)(flags) << 24)
+
 static __always_inline __u64
 slow_described(const struct slow *s)
 {

@@ -4,6 +4,7 @@
 #include "parse.h"
 #include "vip.h"
 #include "select.h"
+#include "flow.h"
 #include "encap.h"
 #include "stats.h"
 #include "slow.h"
@@ -32,19 +33,44 @@ struct {
 	__array(values, struct xlb_grace);
 } grace SEC(".maps");
 
+/* Out of the ordinary packet's way: to the backend and by the flags of `to`. */
+static __always_inline enum xlb_reason
+xlb_send_other(struct pkt *p, int v6, __u32 to)
+{
+	p->action = other(p->ctx, p->flow, p->service, OTHER_PACKET(p->len,
+	    p->link_len, v6 ? PARSE_IP6_LEN : PARSE_IP4_LEN, 0),
+	    to | OTHER_TO(0, p->proto, v6 ? OTHER_V6 : 0));
+	PKT_END(PKT_DONE);
+}
+
+/* The slot's backend, unless the flow is known to be with another one: such
+ * packets end here, so that nothing has to be carried along for them. */
+static __always_inline enum xlb_reason
+xlb_select(struct pkt *p, int v6)
+{
+	__u32 word = select_slot(XLB_WORD_RING(p->service), p->hash), to;
+
+	p->backend = XLB_SLOT_CUR(word);
+	if (flow_is_looked_up(p, word)) {
+		to = xlb_flow(p->ctx, p->flow, FLOW_WHERE(word, p->hash),
+		    p->service, FLOW_PACKET(OTHER_PACKET(p->len, p->link_len,
+		    v6 ? PARSE_IP6_LEN : PARSE_IP4_LEN, 0),
+		    p->tcp_flags != 0 ? p->tcp_flags : FLOW_UDP));
+		if (to != p->backend)
+			return xlb_send_other(p, v6, to);
+	}
+	return select_backend(p);
+}
+
 /* From here on the packet counts for its service. */
 static __always_inline enum xlb_reason
 xlb_serve(struct pkt *p, int v6)
 {
 	PKT_STAGE(select_hash(p, v6));
-	PKT_STAGE(select_backend(p));
+	PKT_STAGE(xlb_select(p, v6));
 	if ((XLB_WORD_FLAGS(p->service) & XLB_SERVICE_FORWARD) !=
-	    XLB_FORWARD_IPIP) {
-		p->action = other(p->ctx, p->flow, p->service, OTHER_PACKET(
-		    p->len, p->link_len, v6 ? PARSE_IP6_LEN : PARSE_IP4_LEN,
-		    0), OTHER_TO(p->backend, p->proto, v6 ? OTHER_V6 : 0));
-		PKT_END(PKT_DONE);
-	}
+	    XLB_FORWARD_IPIP)
+		return xlb_send_other(p, v6, p->backend);
 	PKT_STAGE(select_hop(p));
 	PKT_STAGE(encap_push(p, v6));
 	return encap_send(p);

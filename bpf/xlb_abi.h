@@ -191,10 +191,18 @@ xlb_ring_bytes(__u32 ring_size)
 #define XLB_FLOW(tag, backend, flags, tick) ((__u64)(tag) << 32 | \
     ((__u32)(tick) & XLB_FLOW_AGE_MASK) << 17 | (flags) | (__u32)(backend))
 
-/* How long an entry says something, in ticks, by what it is; see select.h. */
+/*
+ * How long an entry binds its flow, in ticks, by what it is. In a slot with
+ * LOOKUP any but SESSION's binds for KNOWN; a slot may be without LOOKUP when
+ * no other entry than cur's binds by the three first. Older than KNOWN it has to
+ * be taken out before its age wraps. See flow.h.
+ */
 #define XLB_FLOW_LIVE		838	/* 1 h: established, TCP */
 #define XLB_FLOW_SESSION	28	/* 120 s: UDP; after FIN or RST */
 #define XLB_FLOW_OPENING	14	/* 60 s: unconfirmed */
+#define XLB_FLOW_KNOWN		20117	/* 24 h */
+#define XLB_FLOW_AHEAD		16	/* an age within that of the wrap is 0 */
+#define XLB_FLOW_FIRM		210	/* 15 min: gives way to no new entry */
 
 struct xlb_flow_set {
 	__u64 entry[XLB_FLOW_WAYS];
@@ -369,6 +377,7 @@ struct xlb_flow_stats {
 	__u64 evict_unconfirmed, evict_confirmed;	/* live ones, for a new one */
 	__u64 skip_budget;	/* not written: the window's budget was used up */
 	__u64 cas_lost;		/* given up after the second attempt */
+	__u64 full;		/* not written: all of the set is in use */
 	/* sampled TCP packets with payload in stable slots, and those of them
 	 * whose flow was not in the table: what the surge rule goes by */
 	__u64 sampled, unknown;
@@ -408,7 +417,10 @@ struct xlb_rare {
 	/* scratch: of one packet */
 	__u32 at;
 	__be32 id;
-	__u64 flow, service, packet, to;	/* arguments of xlb_other() */
+	__u32 select;
+	__u32 pad2;
+	/* arguments of xlb_flow() and xlb_other() */
+	__u64 flow, service, packet, to;
 	struct xlb_fragment_key key;
 	struct xlb_fragment fragment;
 	__u8 bytes[XLB_SCRATCH + 8];
@@ -473,14 +485,14 @@ _Static_assert(sizeof(struct xlb_service) == 16, "xlb_service");
 _Static_assert(sizeof(struct xlb_tables) == 4743456, "xlb_tables");
 _Static_assert(sizeof(struct xlb_ring) == 4224, "xlb_ring");
 _Static_assert(sizeof(struct xlb_flow_set) == 64, "xlb_flow_set");
-_Static_assert(sizeof(struct xlb_flow_stats) == 72, "xlb_flow_stats");
+_Static_assert(sizeof(struct xlb_flow_stats) == 80, "xlb_flow_stats");
 _Static_assert(sizeof(struct xlb_backend) == 32, "xlb_backend");
 _Static_assert(sizeof(struct xlb_nexthop) == 64, "xlb_nexthop");
 _Static_assert(sizeof(struct xlb_settings) == 192, "xlb_settings");
 _Static_assert(sizeof(struct xlb_service_stats) == 64, "xlb_service_stats");
 _Static_assert(sizeof(struct xlb_fragment_key) == 40, "xlb_fragment_key");
 _Static_assert(sizeof(struct xlb_fragment) == 48, "xlb_fragment");
-_Static_assert(sizeof(struct xlb_rare) == 680, "xlb_rare");
+_Static_assert(sizeof(struct xlb_rare) == 688, "xlb_rare");
 _Static_assert(sizeof(struct xlb_event_filter) == 16480, "xlb_event_filter");
 _Static_assert(sizeof(struct xlb_event) == 72, "xlb_event");
 _Static_assert(sizeof(struct xlb_event_state) == 2280, "xlb_event_state");

@@ -12,6 +12,8 @@
 #include "core/rows.h"
 #include "core/state_build.h"
 
+#define FLOW_BUDGET_MIN 16	/* for tables that are for trying out */
+
 /* Host bits as ones. */
 static void
 host_mask(const struct prefix *p, uint8_t mask[16])
@@ -21,6 +23,20 @@ host_mask(const struct prefix *p, uint8_t mask[16])
 	memset(mask, 0, 16);
 	for (bit = first; bit < 128; bit++)
 		mask[bit / 8] |= (uint8_t)(0x80 >> bit % 8);
+}
+
+/*
+ * New entries per CPU and window of 67 ms: a 256th of the table, so that one CPU
+ * needs 17 seconds to write all of it and 16 of them one, which is what a flow
+ * has to send its second packet and be confirmed. Confirmed flows do not depend
+ * on it. A node that is sized as the manual says (four entries for a flow) comes
+ * that far with flows of 4 seconds on one CPU alone.
+ */
+static uint32_t
+flow_budget(uint32_t entries)
+{
+	return entries / 256 > FLOW_BUDGET_MIN ? entries / 256 :
+	    FLOW_BUDGET_MIN;
 }
 
 static void
@@ -46,6 +62,7 @@ settings_build(const struct state_input *in, struct xlb_settings *s)
 	}
 	s->tunnel_mtu = c->tunnel_mtu;
 	s->gue_port = c->gue_port;
+	s->flow_budget = flow_budget(c->flow_entries);
 }
 
 /* One row for each address of any pool. */

@@ -101,6 +101,7 @@ prog_config_init(struct prog_config *pc, const struct options *opt,
 	*pc = (struct prog_config){
 		.bpf_dir = opt->bpf_dir,
 		.ring_size = c->conf->table_size,
+		.flow_entries = c->conf->flow_entries,
 		.seed = c->conf->seed,
 	};
 	memcpy(pc->hash_key, c->hash_key, sizeof(pc->hash_key));

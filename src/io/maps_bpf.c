@@ -21,6 +21,7 @@ const char *const map_name[MAP_IDS] = {
 	[MAP_GRACE] = "grace", [MAP_SAVED] = "saved",
 	[MAP_FRAGMENTS] = "fragments", [MAP_RARE] = "rare",
 	[MAP_EVENTS] = "events", [MAP_EVENT_STATE] = "event_state",
+	[MAP_FLOWS] = "flows", [MAP_FLOW_STATS] = "flow_stats",
 };
 
 static size_t

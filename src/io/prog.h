@@ -14,6 +14,7 @@ struct prog;
 struct prog_config {
 	const char *bpf_dir;	/* used whole, nothing is appended */
 	uint32_t ring_size;
+	uint32_t flow_entries;	/* of the flow table: a power of two */
 	uint64_t seed;
 	uint8_t hash_key[16];
 	bool frags;		/* mark the program xdp.frags */

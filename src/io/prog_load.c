@@ -3,6 +3,7 @@
  * it needs, and on new ones where none are. */
 #include "io/prog_load.h"
 
+#include <assert.h>
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -65,9 +66,11 @@ load_specs(struct load *l)
 int
 load_init(const struct prog_config *c, struct load *l)
 {
+	uint32_t sets = c->flow_entries / XLB_FLOW_WAYS;
 	struct bpf_map *ring;
 	int i, rc, cpus;
 
+	assert(sets > 0 && (sets & (sets - 1)) == 0);
 	memset(l, 0, sizeof(*l));
 	l->c = c;
 	for (i = 0; i < MAP_IDS; i++)
@@ -76,9 +79,12 @@ load_init(const struct prog_config *c, struct load *l)
 	if (l->skel == NULL)
 		return -errno;
 	l->skel->rodata->ring_size = c->ring_size;
+	l->skel->rodata->flow_mask = sets - 1;
 	cpus = libbpf_num_possible_cpus();
 	rc = cpus < 0 ? cpus :
 	    bpf_map__set_max_entries(l->skel->maps.stats, (uint32_t)cpus);
+	if (rc == 0)
+		rc = bpf_map__set_max_entries(l->skel->maps.flows, sets);
 	if (rc < 0)
 		return rc;
 	load_specs(l);

@@ -16,6 +16,7 @@
 #include "xlb_abi.h"
 
 #define RING_SIZE 65537
+#define FLOW_ENTRIES 1048576
 #define VIPS 100		/* of each family */
 #define BACKENDS 100		/* of each family */
 #define HOPS 4			/* of each family */
@@ -47,6 +48,7 @@ settings_put(struct xlb_settings *s)
 	s->source4_mask = htonl(0x0000ffff);
 	inet_pton(AF_INET6, "2001:db8:ff::", s->source6);
 	memset(s->source6_mask + 8, 0xff, 8);
+	s->flow_budget = UINT32_MAX;
 }
 
 static void
@@ -136,11 +138,12 @@ ring_put(uint32_t number)
 int
 tables_open(bool frags, uint32_t *insns)
 {
+	const struct engine_config c = { RING_SIZE, FLOW_ENTRIES, frags };
 	char why[256] = "";
 	struct xlb_tables *tables;
 	size_t len;
 
-	if (engine_open(RING_SIZE, frags, insns, why, sizeof(why)) != 0) {
+	if (engine_open(&c, insns, why, sizeof(why)) != 0) {
 		fprintf(stderr, "bench: xlb: %s\n", why);
 		return -1;
 	}

@@ -34,7 +34,7 @@ static void
 reopen(void)
 {
 	struct prog_config c = { .bpf_dir = KERN_DIR, .ring_size = RING_SIZE,
-	    .seed = 7 };
+	    .flow_entries = 1024, .seed = 7 };
 	int rc;
 
 	prog_close(prog);

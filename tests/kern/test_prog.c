@@ -28,7 +28,8 @@ static struct prog_config
 config(void)
 {
 	return (struct prog_config){ .bpf_dir = KERN_DIR, .ring_size = 251,
-	    .seed = 7, .hash_key = "0123456789abcde" };
+	    .flow_entries = 2048, .seed = 7,
+	    .hash_key = "0123456789abcde" };
 }
 
 static struct prog *
@@ -436,6 +437,10 @@ maps_that_do_not_fit_are_refused_by_name(void **state)
 	other = c;
 	other.hash_key[3]++;
 	refused(&other, "maglev.key_file");
+	other = c;
+	other.flow_entries = 4096;
+	refused(&other, "flows: number of entries 256 is pinned, this xlbd "
+	    "needs 512");
 
 	run("rm %s/rare", KERN_DIR);
 	fd = bpf_map_create(BPF_MAP_TYPE_PERCPU_ARRAY, "rare", 4, 24, 100,

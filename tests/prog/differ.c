@@ -28,6 +28,7 @@
 #include "xlb_abi.h"
 
 #define PACKETS 1000000		/* in all */
+#define FLOW_ENTRIES 1024
 #define ROUND 2500		/* packets with one configuration */
 #define STEP 180		/* a change each so many packets */
 #define ANSWERS 150		/* less than XLB_ANSWER_BURST */
@@ -316,11 +317,12 @@ tested_open(struct differ *d, const struct engine *engine)
 {
 	struct tested *t = &d->tested[d->ntested];
 	struct world_maps *m = &d->world.maps[d->ntested];
+	const struct engine_config c = { d->load->ring_size, FLOW_ENTRIES,
+	    d->load->frags };
 	uint32_t insns = 0, i;
 	char why[256] = "";
 	size_t len;
-	int e = engine->open(d->load->ring_size, d->load->frags, &insns, why,
-	    sizeof(why));
+	int e = engine->open(&c, &insns, why, sizeof(why));
 
 	if (e > 0) {
 		printf("# %s: %s\n", engine->name, why);

@@ -14,10 +14,19 @@ struct xlb_stats;
 
 #define ENGINE_FRAME_MAX 16384
 
+struct engine_config {
+	uint32_t ring_size;
+	uint32_t flow_entries;	/* a power of two */
+	bool frags;
+};
+
 /* 0; 1: not permitted here, with the reason; -1: failed, with the reason.
  * `insns` as loaded, 0 where that means nothing. */
-int engine_open(uint32_t ring_size, bool frags, uint32_t *insns, char *why,
+int engine_open(const struct engine_config *c, uint32_t *insns, char *why,
     size_t len);
+
+/* What the program's clocks say from now on. -1: they are the kernel's. */
+int engine_clock(uint64_t ns, uint64_t jiffies);
 
 /* The loaded program's descriptor; -1: not in the kernel. */
 int engine_program(void);

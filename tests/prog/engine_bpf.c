@@ -29,7 +29,7 @@ say_quietly(enum libbpf_print_level level, const char *fmt, va_list ap)
 }
 
 int
-engine_open(uint32_t ring_size, bool frags, uint32_t *insns, char *why,
+engine_open(const struct engine_config *c, uint32_t *insns, char *why,
     size_t len)
 {
 	struct bpf_prog_info info = { 0 };
@@ -46,18 +46,22 @@ engine_open(uint32_t ring_size, bool frags, uint32_t *insns, char *why,
 		snprintf(why, len, "open: %s", strerror(errno));
 		return -1;
 	}
-	skel->rodata->ring_size = ring_size;
-	skel->rodata->frags = frags;
+	skel->rodata->ring_size = c->ring_size;
+	skel->rodata->flow_mask = c->flow_entries / XLB_FLOW_WAYS - 1;
+	skel->rodata->frags = c->frags;
 	flags = bpf_program__flags(skel->progs.xlb);
-	if (frags)
+	if (c->frags)
 		bpf_program__set_flags(skel->progs.xlb,
 		    flags | BPF_F_XDP_HAS_FRAGS);
-	ring_len = xlb_ring_bytes(ring_size);
+	ring_len = xlb_ring_bytes(c->ring_size);
 	e = bpf_map__set_value_size(bpf_map__inner_map(skel->maps.ring_table),
 	    (uint32_t)ring_len);
 	if (e == 0)
 		e = bpf_map__set_max_entries(skel->maps.stats,
 		    (uint32_t)libbpf_num_possible_cpus());
+	if (e == 0)
+		e = bpf_map__set_max_entries(skel->maps.flows,
+		    c->flow_entries / XLB_FLOW_WAYS);
 	if (e == 0)
 		e = xlb_bpf__load(skel);
 	if (e != 0) {
@@ -68,6 +72,14 @@ engine_open(uint32_t ring_size, bool frags, uint32_t *insns, char *why,
 	    &info_len);
 	*insns = e == 0 ? info.xlated_prog_len / 8 : 0;
 	return 0;
+}
+
+int
+engine_clock(uint64_t ns, uint64_t jiffies)
+{
+	(void)ns;
+	(void)jiffies;
+	return -1;
 }
 
 int

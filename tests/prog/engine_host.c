@@ -29,13 +29,15 @@ struct host_map {
     sizeof(*(map).max_entries) / sizeof(int), NULL }
 
 static struct host_map host_map[] = {
-	HOST_MAP(tables), HOST_MAP(stats), HOST_MAP(rare), HOST_MAP(event_state)
+	HOST_MAP(tables), HOST_MAP(stats), HOST_MAP(rare),
+	HOST_MAP(event_state), HOST_MAP(flows), HOST_MAP(flow_stats)
 };
 #define HOST_MAPS (sizeof(host_map) / sizeof(host_map[0]))
 
 static uint8_t *ring_memory[RINGS];
 static size_t ring_len;
 static uint32_t port[PORTS], nport;
+static uint64_t clock_ns, clock_jiffies;	/* 0: this machine's */
 
 /* The one hash: rows in the order of their making, the oldest goes first. */
 static struct host_row {
@@ -220,7 +222,9 @@ bpf_ktime_get_coarse_ns(void)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	if (clock_ns != 0)
+		return clock_ns;
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
 	return (__u64)t.tv_sec * 1000000000 + (__u64)t.tv_nsec;
 }
 
@@ -230,14 +234,32 @@ bpf_ktime_get_ns(void)
 	return bpf_ktime_get_coarse_ns();
 }
 
+__u64
+bpf_jiffies64(void)
+{
+	return clock_ns != 0 ? clock_jiffies :
+	    bpf_ktime_get_coarse_ns() / 4000000;
+}
+
 int
-engine_open(uint32_t slots, bool multi, uint32_t *insns, char *why, size_t len)
+engine_clock(uint64_t ns, uint64_t jiffies)
+{
+	clock_ns = ns;
+	clock_jiffies = jiffies;
+	return 0;
+}
+
+int
+engine_open(const struct engine_config *c, uint32_t *insns, char *why,
+    size_t len)
 {
 	size_t i;
 
-	ring_size = slots;
-	frags = multi;
-	ring_len = xlb_ring_bytes(slots);
+	ring_size = c->ring_size;
+	flow_mask = c->flow_entries / XLB_FLOW_WAYS - 1;
+	host_map_find("flows")->entries = c->flow_entries / XLB_FLOW_WAYS;
+	frags = c->frags;
+	ring_len = xlb_ring_bytes(c->ring_size);
 	for (i = 0; i < HOST_MAPS; i++) {
 		host_map[i].memory =
 		    calloc(host_map[i].entries, host_map[i].size);

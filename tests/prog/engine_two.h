@@ -5,6 +5,7 @@
  */
 #ifdef TWO
 #define engine_open TWO(open)
+#define engine_clock TWO(clock)
 #define engine_program TWO(program)
 #define engine_map TWO(map)
 #define engine_ring TWO(ring)
@@ -26,7 +27,7 @@
 struct engine {
 	const char *name;
 	size_t shortest;	/* frame that it takes */
-	int (*open)(uint32_t ring_size, bool frags, uint32_t *insns, char *why,
+	int (*open)(const struct engine_config *c, uint32_t *insns, char *why,
 	    size_t len);
 	void *(*map)(const char *name, size_t *len);
 	void *(*ring)(uint32_t number, size_t *len);

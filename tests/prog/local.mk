@@ -11,8 +11,9 @@ tests_prog_run_host_SOURCES = tests/prog/run.c tests/prog/engine.h \
 	tests/prog/engine_host.c tests/prog/engine_stats.c
 tests_prog_run_host_CPPFLAGS = $(AM_CPPFLAGS)
 
-PROG_TESTS = tests/prog/test_xlb.py tests/prog/test_events.py
-EXTRA_DIST += $(PROG_TESTS) tests/prog/rig.py
+PROG_TESTS = tests/prog/test_xlb.py tests/prog/test_events.py \
+	tests/prog/test_flow.py
+EXTRA_DIST += $(PROG_TESTS) tests/prog/rig.py tests/prog/flows.py
 
 UNIT_TESTS += tests/unit/test_hash
 tests_unit_test_hash_SOURCES = tests/unit/test_hash.c tests/unit/unit.h

@@ -28,7 +28,10 @@ NEXTHOPS = BACKENDS + 16384 * 32
 WANTED = NEXTHOPS + 16384 * 64      # of struct xlb_event_filter
 LISTENING = 144     # in struct xlb_settings
 LOCAL, ANY_TCP, ANY_UDP = 1, 2, 4
-GUE, L2, NAT, SOURCE = 1, 2, 3, 4
+GUE, L2, NAT, SOURCE, DATAGRAM, LOOKUP = 1, 2, 3, 4, 8, 16
+MEMBER, KEEPS = 1, 2
+FLOW_STATS = """insert evict_unconfirmed evict_confirmed skip_budget cas_lost
+    full sampled unknown""".split()
 M64 = (1 << 64) - 1
 
 
@@ -148,13 +151,14 @@ class Program:
 
     KEY = bytes(range(0x10, 0x20))
 
-    def __init__(self, engine, ring_size=251, frags=False):
+    def __init__(self, engine, ring_size=251, frags=False, flows=1024):
         self.engine = engine
         self.ring_size = ring_size
+        self.flow_sets = flows // 8
         self.process = subprocess.Popen(
             [os.environ.get("top_builddir", ".") + "/tests/prog/run_" + engine],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        answer = self.ask(f"open {ring_size} {int(frags)}")
+        answer = self.ask(f"open {ring_size} {int(frags)} {flows}")
         if answer.startswith("skip"):
             raise Skip(answer[5:])
         assert answer.startswith("ok"), answer
@@ -183,7 +187,8 @@ class Program:
         """Into struct xlb_tables."""
         self.ask(f"put tables {offset} {data.hex()}")
 
-    def settings(self, source4=None, source6=None, tunnel_mtu=0):
+    def settings(self, source4=None, source6=None, tunnel_mtu=0, surge=0,
+                 budget=1 << 30):
         """Prefixes as (address, length)."""
         s = struct.pack("=IIQ", 2, self.ring_size, 0) + self.KEY
         for prefix, bits in ((source4, 32), (source6, 128)):
@@ -193,8 +198,8 @@ class Program:
                 mask = ((1 << bits - prefix[1]) - 1).to_bytes(bits // 8, "big")
             s += address + mask
         word, odd = hash_words(self.KEY)
-        self.put(SETTINGS, s + struct.pack("=IHHII10I2Q", tunnel_mtu, 6080, 0,
-                                           0, 0, *word, *odd))
+        self.put(SETTINGS, s + struct.pack("=IHHII10I2Q", tunnel_mtu, 6080,
+                                           surge, budget, 0, *word, *odd))
 
     def vip(self, address, number, flags=0, at=None, known=True):
         row = vip_hash(address) if at is None else at
@@ -211,13 +216,14 @@ class Program:
                      struct.pack("=Q", self.filter[word]))
         return row
 
-    def service(self, vip, proto, port, number, ring, flags=0):
+    def service(self, vip, proto, port, number, ring, flags=0, old=None):
         key = service_key(vip, proto, port)
         row = service_hash(key)
         while row in self.service_rows and self.service_rows[row] != key:
             row = (row + 1) % ROWS
         self.service_rows[row] = key
-        word = number | ring << 16 | ring << 32 | flags << 48
+        old = ring if old is None else old
+        word = number | ring << 16 | old << 32 | flags << 48
         self.put(SERVICES + row * 16, struct.pack("=QQ", key, word))
 
     def ring(self, number):
@@ -232,6 +238,14 @@ class Program:
         assert len(words) == self.ring_size
         self.ask(f"slot {number} {RING_SLOTS + half * 4 * self.ring_size} " +
                  struct.pack(f"={len(words)}I", *words).hex())
+
+    def member(self, number, backends):
+        """What backends are to the ring's pool: MEMBER, KEEPS."""
+        words = [0] * 1024
+        for backend, bits in backends.items():
+            words[backend // 16] |= bits << backend % 16 * 2
+        self.ask(f"slot {number} 128 " +
+                 struct.pack("=1024I", *words).hex())
 
     def slots_all(self, number, backend):
         self.slots(number, [backend] * self.ring_size)
@@ -251,6 +265,11 @@ class Program:
             (wire(gateway) if gateway else bytes(16)) + bytes(8)
         assert len(data) == 64
         self.put(NEXTHOPS + number * 64, data)
+
+    def catch_up(self):
+        """After an assertion: what was counted by then is no packet's."""
+        self.reasons = [int(x) for x in
+                        self.ask(f"count reasons 0 {len(REASONS)}").split()]
 
     def run(self, frame, service=0, backend=1):
         """Action, frame, reason, and counters of a service and a backend."""
@@ -272,7 +291,7 @@ class Program:
                 f"{reason}: touched"
         elif reason in ("echo", "too_big"):
             assert action == TX, f"{reason}: action {action}"
-        elif reason in ("forward", "icmp_error"):
+        elif reason.startswith("forward") or reason == "icmp_error":
             assert action in (TX, REDIRECT), f"{reason}: action {action}"
         else:
             assert action == DROP, f"{reason}: action {action}"

@@ -2,7 +2,8 @@
 /*
  * Feeds the packet program for tests/prog/rig.py: commands on standard input,
  * one a line, one line of answer each.
- *   open RING_SIZE FRAGS       ok INSNS | skip WHY | failed WHY
+ *   open RING_SIZE FRAGS FLOWS ok INSNS | skip WHY | failed WHY
+ *   clock NS JIFFIES           ok, or none: it is the kernel's
  *   put MAP OFFSET HEX         ok
  *   peek MAP OFFSET LEN        HEX
  *   ring NUMBER                ok
@@ -106,12 +107,12 @@ do_peek(const struct region *r, size_t offset, size_t n)
 }
 
 static void
-do_open(uint32_t size, bool frags)
+do_open(const struct engine_config *c)
 {
 	static const char *const verdict[] = { "failed", "ok", "skip" };
 	char why[256] = "";
 	uint32_t insns = 0;
-	int r = engine_open(size, frags, &insns, why, sizeof(why));
+	int r = engine_open(c, &insns, why, sizeof(why));
 
 	if (r == 0)
 		printf("ok %" PRIu32 "\n", insns);
@@ -194,13 +195,18 @@ do_set(const char *name, const char *hex)
 static void
 command(char *s)
 {
-	unsigned a, b;
+	struct engine_config c;
+	uint64_t ns, jiffies;
+	unsigned a, b, d;
 	size_t offset;
 	char name[32];
 	int at = 0;
 
-	if (sscanf(s, "open %u %u", &a, &b) == 2)
-		do_open(a, b != 0);
+	if (sscanf(s, "open %u %u %u", &a, &b, &d) == 3) {
+		c = (struct engine_config){ a, d, b != 0 };
+		do_open(&c);
+	} else if (sscanf(s, "clock %" SCNu64 " %" SCNu64, &ns, &jiffies) == 2)
+		printf(engine_clock(ns, jiffies) == 0 ? "ok\n" : "none\n");
 	else if (sscanf(s, "put %31s %zu %n", name, &offset, &at) == 2)
 		do_put(map_find(name), offset, s + at);
 	else if (sscanf(s, "peek %31s %zu %u", name, &offset, &a) == 3)

@@ -1297,4 +1297,5 @@ def main():
     return tap.end()
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

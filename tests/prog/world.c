@@ -82,6 +82,9 @@ settings_put(struct world *w)
 	mask_put(s->source6_mask, &c->source6, 128);
 	s->tunnel_mtu = c->tunnel_mtu;
 	s->gue_port = c->gue_port;
+	/* written and read as ever, but it binds nobody: rings have no members
+	 * that keep their flows */
+	s->flow_budget = UINT32_MAX;
 	publish(w, s, sizeof(*s));
 }
 

@@ -616,6 +616,9 @@ settings_are_as_the_program_wants_them(void **state)
 	assert_memory_equal(s.settings.source6_mask, mask6, 16);
 	assert_int_equal(s.settings.tunnel_mtu, 1400);
 	assert_int_equal(s.settings.gue_port, 6081);
+	assert_int_equal(s.settings.flow_budget, 4096);
+	c.flow_entries = 1024;
+	assert_int_equal(build().settings.flow_budget, 16);
 }
 
 static void
