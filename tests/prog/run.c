@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "engine.h"
 
@@ -45,28 +46,36 @@ fail(const char *what)
 	exit(1);
 }
 
+static int
+hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
 static size_t
 hex_read(const char *s, uint8_t *to, size_t room)
 {
 	size_t n = 0;
-	unsigned byte;
+	int high, low;
 
-	while (n < room && sscanf(s, "%2x", &byte) == 1) {
-		to[n++] = (uint8_t)byte;
-		s += 2;
-		if (*s == '\0' || *s == '\n' || *s == ' ')
-			break;
-	}
+	for (; n < room && (high = hex_digit(s[0])) >= 0 &&
+	    (low = hex_digit(s[1])) >= 0; s += 2)
+		to[n++] = (uint8_t)(high << 4 | low);
 	return n;
 }
 
 static void
 hex_print(const uint8_t *b, size_t n)
 {
+	static const char digit[] = "0123456789abcdef";
 	size_t i;
 
-	for (i = 0; i < n; i++)
-		printf("%02x", b[i]);
+	for (i = 0; i < n; i++) {
+		putchar_unlocked(digit[b[i] >> 4]);
+		putchar_unlocked(digit[b[i] & 15]);
+	}
 }
 
 static struct region *
@@ -232,12 +241,41 @@ command(char *s)
 		fail(s);
 }
 
+/* The next line, without its end; NULL after the last. What was asked for at
+ * once is answered at once: a write for each would cost more than the packet. */
+static char *
+line_next(void)
+{
+	static size_t begin, have;
+	char *end;
+	ssize_t n;
+
+	while ((end = memchr(line + begin, '\n', have - begin)) == NULL) {
+		fflush(stdout);
+		memmove(line, line + begin, have - begin);
+		have -= begin;
+		begin = 0;
+		if (have == sizeof(line))
+			fail("a line is too long");
+		n = read(STDIN_FILENO, line + have, sizeof(line) - have);
+		if (n < 0)
+			fail("read");
+		if (n == 0)
+			return NULL;
+		have += (size_t)n;
+	}
+	*end = '\0';
+	n = (ssize_t)begin;
+	begin = (size_t)(end - line) + 1;
+	return line + n;
+}
+
 int
 main(void)
 {
-	while (fgets(line, sizeof(line), stdin) != NULL) {
-		command(line);
-		fflush(stdout);
-	}
+	char *s;
+
+	while ((s = line_next()) != NULL)
+		command(s);
 	return 0;
 }
