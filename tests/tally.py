@@ -7,8 +7,8 @@ usage: tally.py LOGDIR part NAME KIND PATH
 
 LOGDIR/NAME.rc holds the exit status of the part, LOGDIR/NAME.log its output.
 A part that did not run, or that failed without a failed test, is a failure.
-KIND: tap (PATH: a build tree), junit (PATH: an XML file), command (counts as
-one test), step (counts only if it failed).
+KIND: tap (PATH: a build tree), lines (the log speaks TAP), junit (PATH: an XML
+file), command (counts as one test), step (counts only if it failed).
 """
 
 import collections
@@ -59,13 +59,32 @@ def junit(path):
             yield Test(name, "passed", "")
 
 
+def lines(log):
+    """TAP as it was printed: what was said before a failure belongs to it."""
+    said = []
+    for line in log.read_text(errors="replace").splitlines():
+        m = re.match(r"(not )?ok \d+ - (.*)", line)
+        if not m:
+            said.append(line)
+        elif m[1]:
+            yield Test(m[2], "failed", "\n".join(said[-TAIL:]))
+        elif "# SKIP" in m[2]:
+            yield Test(m[2].partition("# SKIP")[0], "skipped",
+                       m[2].partition("# SKIP")[2].strip())
+        else:
+            yield Test(m[2], "passed", "")
+        said = [] if m else said
+
+
 def part(logdir, name, kind, path):
     rc_file = logdir / f"{name}.rc"
     if not rc_file.exists():
         return [Test(name, "failed", "did not run")]
     rc = int(rc_file.read_text())
-    tests = list({"tap": tap, "junit": junit}.get(kind, lambda _: [])(
-        pathlib.Path(path)))
+    if kind == "lines":
+        path = logdir / f"{name}.log"
+    tests = list({"tap": tap, "lines": lines, "junit": junit}.get(
+        kind, lambda _: [])(pathlib.Path(path)))
     if kind == "command" and rc == 0:
         tests.append(Test(name, "passed", ""))
     failed = any(t.outcome == "failed" for t in tests)

@@ -155,9 +155,12 @@ class Program:
         self.engine = engine
         self.ring_size = ring_size
         self.flow_sets = flows // 8
+        # to another kernel: tests/vm
+        talk = os.environ.get("XLB_TALK", "").split() if engine == "bpf" else []
         self.process = subprocess.Popen(
-            [os.environ.get("top_builddir", ".") + "/tests/prog/run_" + engine],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            [*talk, os.environ.get("top_builddir", ".") + "/tests/prog/run_" +
+             engine], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.slow = bool(talk)
         answer = self.ask(f"open {ring_size} {int(frags)} {flows}")
         if answer.startswith("skip"):
             raise Skip(answer[5:])

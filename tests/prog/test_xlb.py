@@ -524,16 +524,17 @@ def echo(p):
 
 
 def every_checksum(p):
-    """All 65536 of them, by the identifier; ICMP whose bytes are all zero too,
-    and those whose sum is none."""
+    """All 65536 of them, by the identifier (fewer where a machine is emulated);
+    ICMP whose bytes are all zero too, and those whose sum is none."""
+    some = (0, 1, 0xf7ff, 0xfffe, 0xffff)
+    most = range(0, 65536, 61 if p.slow else 1)
     link = framed(b"", Ether(src=OURS, dst=ROUTER), 4)[:12]
     for f in (4, 6):
         head = 20 if f == 4 else 40
         for data in (b"", b"\0\0", b"\xff\xff"):
             pair = [bytearray(x) for x in echo_pair(f, 0, 0, data)]
             frames, wanted = [], []
-            for n in range(65536) if not data else (0, 1, 0xf7ff, 0xfffe,
-                                                    0xffff):
+            for n in (*most, *some) if not data else some:
                 for x, kind in zip(pair, (8, 0) if f == 4 else (128, 129)):
                     struct.pack_into(">BBHH", x, head, kind, 0, 0, n)
                     pseudo = b"" if f == 4 else bytes(x[8:40]) + \

@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Older kernels in QEMU: `make check-vm`, and a part of `./setup check`.
+EXTRA_DIST += tests/vm/run tests/vm/debian.py tests/vm/image.py \
+	tests/vm/machine.py tests/vm/talk.py tests/vm/guest/init \
+	tests/vm/guest/serve
+
+check-vm: all $(check_PROGRAMS)
+	XLB_BUILD='$(abs_top_builddir)' $(srcdir)/tests/vm/run $(VM_FLAGS)
+
+clean-local: clean-vm
+clean-vm:
+	rm -rf tests/vm/state
+.PHONY: check-vm clean-vm
