@@ -78,7 +78,7 @@ hash_select(__u64 hash)
 static __always_inline __u32
 hash_slot(__u32 select, __u32 ring_size)
 {
-	return (__u64)select * ring_size >> 32;
+	return sys_mul(select, ring_size) >> 32;
 }
 
 #endif

@@ -20,6 +20,14 @@
  * may test another form of it than the one that is used. */
 #define SYS_OPAQUE(x) __asm__ volatile("" : "+r"(x))
 
+/* Of a product 6.1 knows the bounds only where the second factor is known. */
+static __always_inline __u64
+sys_mul(__u64 x, __u64 known)
+{
+	__asm__("%0 *= %1" : "+r"(x) : "r"(known));
+	return x;
+}
+
 /* Set by userland before the program is loaded; constants to the verifier. */
 #define SYS_RODATA const volatile
 
@@ -62,6 +70,12 @@ sys_end(const struct sys_ctx *ctx)
 #define __uint(name, value) int(*name)[value]
 #define __type(name, value) __typeof__(value) *name
 #define __array(name, value) __typeof__(value) *name[]
+
+static __always_inline __u64
+sys_mul(__u64 x, __u64 known)
+{
+	return x * known;
+}
 
 struct sys_ctx {
 	__u8 *data, *data_end;	/* the first buffer */
