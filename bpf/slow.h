@@ -11,6 +11,7 @@
 #include "fragment.h"
 #include "icmp.h"
 #include "other.h"
+#include "pull.h"
 
 static __always_inline enum xlb_reason
 slow_link(struct slow *s)
@@ -188,10 +189,16 @@ slow_select(struct sys_ctx *ctx, struct xlb_rare *r)
 static __always_inline int
 slow(struct sys_ctx *ctx)
 {
-	int action = xlb_slow(ctx);
 	struct xlb_rare *r;
+	int action;
 	__u64 to;
 
+	if (frags && pull_has(ctx, PULL_ENOUGH) && xlb_pull(ctx) != 0) {
+		stats_reason(XLB_REASON_MALFORMED);
+		event_note(XLB_REASON_MALFORMED, 0, 0);
+		return XDP_DROP;
+	}
+	action = xlb_slow(ctx);
 	if (action >= 0)
 		return action;
 	r = rare_get();

@@ -91,6 +91,8 @@ long bpf_xdp_adjust_tail(struct sys_ctx *ctx, int delta);
 __u64 bpf_xdp_get_buff_len(struct sys_ctx *ctx);
 long bpf_xdp_load_bytes(struct sys_ctx *ctx, __u32 offset, void *buf,
     __u32 len);
+long bpf_xdp_store_bytes(struct sys_ctx *ctx, __u32 offset, void *buf,
+    __u32 len);
 __s64 bpf_csum_diff(__be32 *from, __u32 from_size, __be32 *to, __u32 to_size,
     __u32 seed);
 __u64 bpf_ktime_get_coarse_ns(void);

@@ -116,6 +116,8 @@ xlb(struct sys_ctx *ctx)
 	enum xlb_reason reason;
 
 	reason = xlb_packet(&p);
+	if (pull_helps(ctx, reason))
+		reason = PKT_SLOW;
 	if (reason == PKT_SLOW)
 		p.action = slow(ctx);
 	if (reason == PKT_SLOW || reason == PKT_DONE) {

@@ -38,6 +38,10 @@ void *engine_ring(uint32_t number, size_t *len);
 /* Packets may leave by this interface number. 0, or -1. */
 int engine_port(uint32_t ifindex);
 
+/* From now on the first buffer of a frame holds `head` bytes of it; 0: all that
+ * fit. 0, or -errno: this kernel (before 6.18) can't. */
+int engine_split(size_t head);
+
 /* The XDP action, or -errno. The frame comes in by interface 1. */
 int engine_run(const uint8_t *frame, size_t len, uint8_t *out, size_t *out_len);
 

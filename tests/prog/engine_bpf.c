@@ -3,6 +3,7 @@
 #include "engine.h"
 
 #include <errno.h>
+#include <linux/if_ether.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +19,7 @@
 #include "xlb_abi.h"
 
 static struct xlb_bpf *skel;
-static size_t ring_len;
+static size_t ring_len, split;
 
 static int
 say_quietly(enum libbpf_print_level level, const char *fmt, va_list ap)
@@ -141,12 +142,36 @@ engine_port(uint32_t ifindex)
 }
 
 int
+engine_split(size_t head)
+{
+	uint8_t frame[64] = { 0 }, out[ENGINE_FRAME_MAX];
+	size_t len;
+	int action;
+
+	if (head == 0 || split != 0) {
+		split = head;
+		return 0;
+	}
+	split = ETH_HLEN;
+	action = engine_run(frame, sizeof(frame), out, &len);
+	split = action < 0 ? 0 : head;
+	return action < 0 ? action : 0;
+}
+
+int
 engine_run(const uint8_t *frame, size_t len, uint8_t *out, size_t *out_len)
 {
+	struct xdp_md ctx = { .data_end = (uint32_t)split };
 	LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = frame,
 	    .data_size_in = (uint32_t)len, .data_out = out,
 	    .data_size_out = ENGINE_FRAME_MAX, .repeat = 1);
-	int e = bpf_prog_test_run_opts(bpf_program__fd(skel->progs.xlb), &opts);
+	int e;
+
+	if (split != 0 && split < len) {
+		opts.ctx_in = &ctx;
+		opts.ctx_size_in = sizeof(ctx);
+	}
+	e = bpf_prog_test_run_opts(bpf_program__fd(skel->progs.xlb), &opts);
 
 	if (e != 0)
 		return e;

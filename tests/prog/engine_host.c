@@ -143,58 +143,116 @@ bpf_redirect_map(void *map, __u64 key, __u64 flags)
 	return (long)flags;
 }
 
-/* A frame is a block of its own, so that each byte outside counts as such. */
-static int
-frame_move(struct sys_ctx *ctx, long head, long tail)
-{
-	size_t len = (size_t)(ctx->data_end - ctx->data), keep;
-	long grown = (long)len - head + tail;
-	uint8_t *data;
+/* Its first buffer is a block of its own, so that each byte outside counts as
+ * such; the rest is another one. */
+struct host_frame {
+	struct sys_ctx ctx;
+	uint8_t *tail;
+	size_t tail_len;
+	size_t headroom;
+};
 
-	if (grown < ETH_HLEN || -head > HEADROOM)
-		return -EINVAL;
-	data = calloc(1, (size_t)grown);
-	assert(data != NULL);
-	if (head < 0) {
-		keep = len;
-		memcpy(data - head, ctx->data, keep);
-	} else {
-		keep = len - (size_t)head < (size_t)grown ?
-		    len - (size_t)head : (size_t)grown;
-		memcpy(data, ctx->data + head, keep);
-	}
-	free(ctx->data);
-	ctx->data = data;
-	ctx->data_end = data + grown;
-	return 0;
+static size_t split;		/* bytes in the first buffer; 0: all */
+
+static struct host_frame *
+host_frame(struct sys_ctx *ctx)
+{
+	return (struct host_frame *)ctx;
 }
 
+static size_t
+head_len(const struct sys_ctx *ctx)
+{
+	return (size_t)(ctx->data_end - ctx->data);
+}
+
+/* The first buffer begins `by` bytes later, and is `len` long. */
+static void
+head_move(struct sys_ctx *ctx, long by, size_t len)
+{
+	size_t have = head_len(ctx);
+	uint8_t *data = calloc(1, len);
+
+	assert(data != NULL);
+	if (by < 0)
+		memcpy(data - by, ctx->data, have);
+	else
+		memcpy(data, ctx->data + by, len);
+	free(ctx->data);
+	ctx->data = data;
+	ctx->data_end = data + len;
+}
+
+/* The kernel keeps a struct of 40 bytes in the headroom. */
 long
 bpf_xdp_adjust_head(struct sys_ctx *ctx, int delta)
 {
-	return frame_move(ctx, delta, 0);
+	struct host_frame *f = host_frame(ctx);
+
+	if ((long)f->headroom + delta < 40 ||
+	    (long)head_len(ctx) - delta < ETH_HLEN)
+		return -EINVAL;
+	f->headroom = (size_t)((long)f->headroom + delta);
+	head_move(ctx, delta, (size_t)((long)head_len(ctx) - delta));
+	return 0;
 }
 
+/* The frame gets shorter; longer it is never made. */
 long
 bpf_xdp_adjust_tail(struct sys_ctx *ctx, int delta)
 {
-	return frame_move(ctx, 0, delta);
+	struct host_frame *f = host_frame(ctx);
+	size_t cut = (size_t)-(long)delta;
+
+	assert(delta <= 0);
+	if (head_len(ctx) + f->tail_len < cut + ETH_HLEN)
+		return -EINVAL;
+	if (cut < f->tail_len) {
+		f->tail_len -= cut;
+		return 0;
+	}
+	cut -= f->tail_len;
+	f->tail_len = 0;
+	if (cut > 0)
+		head_move(ctx, 0, head_len(ctx) - cut);
+	return 0;
 }
 
 __u64
 bpf_xdp_get_buff_len(struct sys_ctx *ctx)
 {
-	return (__u64)(ctx->data_end - ctx->data);
+	return head_len(ctx) + host_frame(ctx)->tail_len;
+}
+
+/* The byte at `offset` of the frame. */
+static uint8_t *
+frame_byte(struct sys_ctx *ctx, size_t offset)
+{
+	return offset < head_len(ctx) ? ctx->data + offset :
+	    host_frame(ctx)->tail + (offset - head_len(ctx));
 }
 
 long
 bpf_xdp_load_bytes(struct sys_ctx *ctx, __u32 offset, void *buf, __u32 len)
 {
-	size_t have = (size_t)(ctx->data_end - ctx->data);
+	size_t have = bpf_xdp_get_buff_len(ctx), i;
 
 	if (offset > have || len > have - offset)
 		return -EINVAL;
-	memcpy(buf, ctx->data + offset, len);
+	for (i = 0; i < len; i++)
+		((uint8_t *)buf)[i] = *frame_byte(ctx, offset + i);
+	return 0;
+}
+
+long
+bpf_xdp_store_bytes(struct sys_ctx *ctx, __u32 offset, void *buf, __u32 len)
+{
+	size_t have = bpf_xdp_get_buff_len(ctx), i;
+
+	if (offset > have || len > have - offset)
+		return -EINVAL;
+	for (i = 0; i < len; i++)
+		*frame_byte(ctx, offset + i) = ((uint8_t *)buf)[i];
 	return 0;
 }
 
@@ -309,20 +367,32 @@ engine_port(uint32_t ifindex)
 }
 
 int
+engine_split(size_t head)
+{
+	split = head;
+	return 0;
+}
+
+int
 engine_run(const uint8_t *frame, size_t len, uint8_t *out, size_t *out_len)
 {
-	struct sys_ctx ctx = { .ingress_ifindex = 1 };
+	size_t head = split == 0 || split > len ? len : split;
+	struct host_frame f = { .ctx.ingress_ifindex = 1,
+	    .headroom = HEADROOM, .tail_len = len - head };
 	int action;
 
-	ctx.data = malloc(len > 0 ? len : 1);
-	if (ctx.data == NULL)
+	f.ctx.data = malloc(head > 0 ? head : 1);
+	f.tail = malloc(len > head ? len - head : 1);
+	if (f.ctx.data == NULL || f.tail == NULL)
 		return -ENOMEM;
-	memcpy(ctx.data, frame, len);
-	ctx.data_end = ctx.data + len;
-	action = xlb(&ctx);
-	*out_len = (size_t)(ctx.data_end - ctx.data);
-	memcpy(out, ctx.data, *out_len);
-	free(ctx.data);
+	memcpy(f.ctx.data, frame, head);
+	memcpy(f.tail, frame + head, len - head);
+	f.ctx.data_end = f.ctx.data + head;
+	action = xlb(&f.ctx);
+	*out_len = bpf_xdp_get_buff_len(&f.ctx);
+	bpf_xdp_load_bytes(&f.ctx, 0, out, (__u32)*out_len);
+	free(f.ctx.data);
+	free(f.tail);
 	return action;
 }
 

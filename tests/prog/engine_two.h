@@ -11,6 +11,7 @@
 #define engine_ring TWO(ring)
 #define engine_port TWO(port)
 #define engine_run TWO(run)
+#define engine_split TWO(split)
 #define engine_get TWO(get)
 #define engine_set TWO(set)
 #define engine_clear TWO(clear)
@@ -32,6 +33,7 @@ struct engine {
 	void *(*map)(const char *name, size_t *len);
 	void *(*ring)(uint32_t number, size_t *len);
 	int (*port)(uint32_t ifindex);
+	int (*split)(size_t head);
 	int (*run)(const uint8_t *frame, size_t len, uint8_t *out,
 	    size_t *out_len);
 	int (*clear)(const char *name);
@@ -41,8 +43,8 @@ struct engine {
 };
 
 #define ENGINE_TWO(name, shortest) { name, shortest, engine_open, engine_map, \
-    engine_ring, engine_port, engine_run, engine_clear, engine_row_set, \
-    engine_counters }
+    engine_ring, engine_port, engine_split, engine_run, engine_clear, \
+    engine_row_set, engine_counters }
 
 extern const struct engine engine_two_host, engine_two_bpf;
 

@@ -16,6 +16,7 @@ struct ref_packet {
 	bool v6;
 	const uint8_t *ip;
 	size_t room;		/* from there to the frame's end */
+	size_t seen;		/* of it in the first buffer: headers must be */
 	size_t total;		/* the packet's, by its own word */
 	size_t l4;		/* from `ip` to the transport header */
 	uint8_t proto;		/* the transport's */
@@ -46,10 +47,11 @@ uint32_t ref_pseudo(const struct ref_packet *p, size_t len, unsigned proto);
 /* To the transport header, with its VIP; or the reason it ends in. */
 unsigned ref_take_apart(const struct ref_config *c, const uint8_t *frame,
     size_t len, struct ref_packet *p);
-/* Walks over IPv6 extension headers from `at` of `p`, whose end is `end`. */
+/* Walks over IPv6 extension headers from `at` of `p`, whose end is `end` and of
+ * which `seen` bytes can be looked at. */
 enum ref_walk { REF_WHOLE, REF_FIRST, REF_LATER, REF_BAD };
 enum ref_walk ref_extensions(const uint8_t *p, size_t *at, size_t end,
-    uint8_t *proto, uint8_t id[4]);
+    size_t seen, uint8_t *proto, uint8_t id[4]);
 
 unsigned ref_echo(const struct ref_packet *p, struct ref_result *out);
 /* To a backend, or the answer that it is too big. */

@@ -63,8 +63,8 @@ vip_find(const struct ref_config *c, const uint8_t addr[16], unsigned *vip)
 /* RFC 8200: hop-by-hop options come first or not at all; a second fragment
  * header and more than 8 headers are none of an honest sender. */
 enum ref_walk
-ref_extensions(const uint8_t *p, size_t *at, size_t end, uint8_t *proto,
-    uint8_t id[4])
+ref_extensions(const uint8_t *p, size_t *at, size_t end, size_t seen,
+    uint8_t *proto, uint8_t id[4])
 {
 	bool fragment = false, more = false;
 	size_t len;
@@ -75,7 +75,8 @@ ref_extensions(const uint8_t *p, size_t *at, size_t end, uint8_t *proto,
 		    *proto != FRAGMENT && *proto != AUTHENTICATION &&
 		    *proto != OPTIONS)
 			return more ? REF_FIRST : REF_WHOLE;
-		if (n == 8 || *at + 8 > end || (*proto == HOP_BY_HOP && n > 0))
+		if (n == 8 || *at + 8 > end || *at + 8 > seen ||
+		    (*proto == HOP_BY_HOP && n > 0))
 			return REF_BAD;
 		len = *proto == FRAGMENT ? 8 :
 		    *proto == AUTHENTICATION ? (p[*at + 1] + 2U) * 4 :
@@ -105,7 +106,7 @@ header4(struct ref_packet *p)
 	p->total = ref_16(p->ip + 2);
 	p->l4 = (p->ip[0] & 15) * 4U;
 	if (p->ip[0] >> 4 != 4 || p->l4 < 20 || p->total < p->l4 ||
-	    p->total > p->room)
+	    p->total > p->room || p->l4 > p->seen)
 		return false;
 	p->proto = p->ip[9];
 	memcpy(p->id, p->ip + 4, 2);
@@ -124,7 +125,8 @@ header6(struct ref_packet *p)
 		return false;
 	p->l4 = 40;
 	p->proto = p->ip[6];
-	walk = ref_extensions(p->ip, &p->l4, p->total, &p->proto, p->id);
+	walk = ref_extensions(p->ip, &p->l4, p->total, p->seen, &p->proto,
+	    p->id);
 	p->first = walk == REF_FIRST;
 	p->later = walk == REF_LATER;
 	return walk != REF_BAD;
@@ -137,7 +139,12 @@ ref_take_apart(const struct ref_config *c, const uint8_t *frame, size_t len,
 	memset(p, 0, sizeof(*p));
 	p->frame = frame;
 	p->len = len;
-	if (!link_find(p) || !addresses_find(p) ||
+	if (!link_find(p))
+		return XLB_REASON_NOT_VIP;
+	p->seen = p->room;
+	if (c->first_buffer != 0 && c->first_buffer < len)
+		p->seen = c->first_buffer - p->link;
+	if (!addresses_find(p) ||
 	    !vip_find(c, p->dst, &p->vip))
 		return XLB_REASON_NOT_VIP;
 	if (!(p->v6 ? header6(p) : header4(p)))

@@ -163,12 +163,12 @@ static unsigned
 transport(const struct ref_config *c, struct ref_packet *p)
 {
 	const uint8_t *l4 = p->ip + p->l4;
-	size_t have = p->total - p->l4;
+	size_t have = p->total - p->l4, need = p->proto == REF_TCP ? 20 : 8;
 	unsigned len;
 
 	if (p->proto != REF_TCP && p->proto != REF_UDP)
 		return unserved(c, p);
-	if (have < (p->proto == REF_TCP ? 20U : 8U))
+	if (have < need || p->l4 + need > p->seen)
 		return XLB_REASON_MALFORMED;
 	if (p->proto == REF_TCP) {
 		len = (l4[12] >> 4) * 4U;
@@ -188,13 +188,14 @@ transport(const struct ref_config *c, struct ref_packet *p)
 
 /* Whose packet an error quotes: it was sent by the VIP to the client. */
 static unsigned
-quote_addresses(struct ref_packet *p, const uint8_t *q, size_t have, size_t *l4,
-    bool *other)
+quote_addresses(struct ref_packet *p, const uint8_t *q, size_t have,
+    size_t seen, size_t *l4, bool *other)
 {
-	uint8_t id[4];
+	size_t need = p->v6 ? 40 : 20;
 	enum ref_walk walk;
+	uint8_t id[4];
 
-	if (have < (p->v6 ? 40U : 20U) || q[0] >> 4 != (p->v6 ? 6 : 4))
+	if (have < need || seen < need || q[0] >> 4 != (p->v6 ? 6 : 4))
 		return XLB_REASON_MALFORMED;
 	if (!p->v6) {
 		*l4 = (q[0] & 15) * 4U;
@@ -212,7 +213,7 @@ quote_addresses(struct ref_packet *p, const uint8_t *q, size_t have, size_t *l4,
 	p->flow_proto = q[6];
 	*other = memcmp(q + 8, p->dst, 16) != 0;
 	memcpy(p->client, q + 24, 16);
-	walk = ref_extensions(q, l4, have, &p->flow_proto, id);
+	walk = ref_extensions(q, l4, have, seen, &p->flow_proto, id);
 	return walk == REF_BAD ? XLB_REASON_MALFORMED :
 	    walk == REF_LATER ? XLB_REASON_FRAGMENT_UNKNOWN : REF_NEXT;
 }
@@ -221,14 +222,14 @@ static unsigned
 quoted(const struct ref_config *c, struct ref_packet *p)
 {
 	const uint8_t *q = p->ip + p->l4 + 8;
-	size_t have = p->total - p->l4 - 8, l4;
+	size_t have = p->total - p->l4 - 8, seen = p->seen - p->l4 - 8, l4;
 	unsigned reason;
 	bool other;
 
-	reason = quote_addresses(p, q, have, &l4, &other);
+	reason = quote_addresses(p, q, have, seen, &l4, &other);
 	if (reason != REF_NEXT)
 		return reason;
-	if (l4 + 8 > have)
+	if (l4 + 8 > have || l4 + 8 > seen)
 		return XLB_REASON_MALFORMED;
 	if (other || (p->flow_proto != REF_TCP && p->flow_proto != REF_UDP))
 		return unserved(c, p);
@@ -243,7 +244,7 @@ icmp(const struct ref_config *c, struct ref_packet *p, struct ref_result *out)
 	const uint8_t *m = p->ip + p->l4;
 	unsigned type = m[0];
 
-	if (p->total - p->l4 < 8)
+	if (p->total - p->l4 < 8 || p->l4 + 8 > p->seen)
 		return XLB_REASON_MALFORMED;
 	if (type == (p->v6 ? 128 : 8) && m[1] == 0)
 		return ref_echo(p, out);

@@ -72,6 +72,8 @@ struct ref_config {
 	uint16_t gue_port;
 	unsigned tunnel_mtu;	/* 0: the link's */
 	unsigned ring_size;
+	size_t first_buffer;	/* bytes that the program can look at, once it
+				 * has moved what it can; 0: all */
 	unsigned ingress;	/* the interface that frames come in by */
 	struct ref_vip vip[REF_VIPS];
 	unsigned nvip;

@@ -274,6 +274,14 @@ class Program:
         self.reasons = [int(x) for x in
                         self.ask(f"count reasons 0 {len(REASONS)}").split()]
 
+    def split(self, head):
+        """So many bytes of a frame are in its first buffer."""
+        answer, counts = self.ask(f"split {head}",
+                                  f"count reasons 0 {len(REASONS)}")
+        if answer != "ok":
+            raise Skip("this kernel splits no frames (Linux 6.18 does)")
+        self.reasons = [int(x) for x in counts.split()]
+
     def run(self, frame, service=0, backend=1):
         """Action, frame, reason, and counters of a service and a backend."""
         out, *counts = self.ask(

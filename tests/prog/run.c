@@ -9,6 +9,7 @@
  *   ring NUMBER                ok
  *   slot NUMBER OFFSET HEX     ok
  *   port IFINDEX               ok
+ *   split N                    ok | no; see engine.h
  *   run HEX                    ACTION HEX
  *   count MAP ROW N            N numbers
  *   get MAP HEX                HEX of a hash's value, or none
@@ -227,6 +228,8 @@ command(char *s)
 		do_ring(a);
 	else if (sscanf(s, "port %u", &a) == 1 && engine_port(a) == 0)
 		printf("ok\n");
+	else if (sscanf(s, "split %u", &a) == 1)
+		printf(engine_split(a) == 0 ? "ok\n" : "no\n");
 	else if (sscanf(s, "get %31s %n", name, &at) == 1 && at > 0)
 		do_get(name, s + at);
 	else if (sscanf(s, "set %31s %n", name, &at) == 1 && at > 0)

@@ -1245,10 +1245,8 @@ CASES = [every_form, exact_port_beats_any, the_hash_selects_the_slot,
          too_big_is_limited]
 
 
-def large_frames(engine):
+def large_frames(p):
     """More than one buffer."""
-    p = Program(engine, frags=True)
-    build(p)
     for f in (4, 6):
         for backend in (1, 3):
             p.hop(backend, FAR.format(backend), OURS,
@@ -1265,7 +1263,51 @@ def large_frames(engine):
                             backend, len(small))
             same(out, wrapped(small, backend))
             p.expect(framed(inner)[:-1], "malformed")
-    p.close()
+
+
+def headers_in_many_buffers(p):
+    """The first buffer ends anywhere in the headers."""
+    link = Ether(src=ROUTER, dst=OURS)
+    tagged = link / Dot1Q(vlan=7)
+    p.slots_all(1, 1)
+    for head in list(range(1, 100)) + [200, 255, 256]:
+        p.split(head)
+        for f in (4, 6):
+            base = 10 * (f == 6)
+            for size in (0, 700):
+                inner = packet(f, payload=b"x" * size)
+                for at in (link, tagged):
+                    same(p.forward(framed(inner, at) + b"\xee" * 9,
+                                   TLS + base, 1, len(inner)),
+                         wrapped(inner, 1))
+                p.expect(framed(inner)[:-1], "malformed")
+                p.expect(framed(packet(f, dst=ELSE[f], payload=b"x" * size)),
+                         "not_vip")
+            ask, want = echo_pair(f, data=bytes(range(200)))
+            same(p.answer(framed(ask, link), "echo"),
+                 framed(want, Ether(src=OURS, dst=ROUTER)))
+            inner = error(f, ERRORS[f][0].copy(),
+                          quote_of(f, TCP, 443, 40000))
+            same(p.forward(framed(inner), TLS + base, 1, len(inner),
+                           why="icmp_error"),
+                 wrapped(inner, 1, of=packet(f)))
+            whole = packet(f, UDP, payload=bytes(900))
+            for piece in pieces(whole, 500 + head)[:2]:
+                same(p.forward(framed(piece), QUIC + base, 1, len(piece)),
+                     wrapped(piece, 1, of=whole))
+        inner = packet(4, options=[IPOption(b"\x01" * 40)])
+        same(p.forward(framed(inner), TLS, 1, len(inner)), wrapped(inner, 1))
+        inner = extended([options6(IPv6ExtHdrDestOpt, 4)] * 3)
+        same(p.forward(framed(inner), TLS + 10, 1, len(inner)),
+             wrapped(inner, 1, of=packet(6)))
+    # as far as the headroom goes
+    p.split(14)
+    for n, reason in ((12, "forward"), (13, "malformed")):
+        inner = extended([options6(IPv6ExtHdrDestOpt, 8 * n - 4)])
+        assert p.run(framed(inner))[2] == reason, n
+
+
+LARGE = [large_frames, headers_in_many_buffers]
 
 
 def main():
@@ -1288,8 +1330,22 @@ def main():
                     raise Skip("not loaded")
                 c(p)
             tap.case(f"{engine}: {case.__name__}", run)
-        if engine == "bpf":
-            tap.case(f"{engine}: large_frames", large_frames, engine)
+        large = None
+
+        def load_large():
+            nonlocal large
+            large = Program(engine, frags=True)
+            build(large)
+
+        tap.case(f"{engine}: loads for many buffers", load_large)
+        for case in LARGE:
+            def run_large(c=case):
+                if large is None:
+                    raise Skip("not loaded")
+                c(large)
+            tap.case(f"{engine}: {case.__name__}", run_large)
+        if large:
+            programs.append(large)
         if p:
             programs.append(p)
 
