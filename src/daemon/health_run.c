@@ -106,6 +106,8 @@ health_result(size_t id, enum probe_result r, void *arg)
 	struct health_row *row = &d->health.row[id];
 	enum health_state from = row->fsm.state;
 
+	if (r == PROBE_TIMEOUT || r == PROBE_UNREACHABLE)
+		netlink_doubt(d->nl, &row->addr);
 	if (!health_step(&row->fsm, d->health_check[id], r))
 		return;
 	row->since = daemon_realtime();

@@ -14,6 +14,7 @@ libxlbio_a_SOURCES += src/io/conf_file.c src/io/conf_file.h
 libxlbio_a_SOURCES += src/io/netlink.c src/io/netlink.h src/io/netlink_int.h
 libxlbio_a_SOURCES += src/io/netlink_query.c src/io/netlink_link.c
 libxlbio_a_SOURCES += src/io/netlink_route.c src/io/netlink_neigh.c
+libxlbio_a_SOURCES += src/io/netlink_doubt.c
 libxlbio_a_SOURCES += src/io/bird.c src/io/bird.h src/io/bird_private.h
 libxlbio_a_SOURCES += src/io/bird_talk.c src/io/bird_judge.c
 libxlbio_a_SOURCES += src/io/bird_client.c src/io/bird_client.h

@@ -12,8 +12,8 @@
 
 #define EVENTS_PER_CALL	1024	/* then other sources of the loop have a turn */
 
-static mono_t
-clock_now(void)
+mono_t
+netlink_now(void)
 {
 	struct timespec ts;
 
@@ -224,7 +224,7 @@ watch_ready(sd_event_source *s, int fd, uint32_t revents, void *arg)
 	(void)s;
 	(void)fd;
 	(void)revents;
-	nl->now = clock_now();
+	nl->now = netlink_now();
 	for (i = 0; i < EVENTS_PER_CALL && event_read(nl); i++)
 		;
 	if (settle(nl))
@@ -239,7 +239,7 @@ timer_due(sd_event_source *s, uint64_t usec, void *arg)
 
 	(void)s;
 	(void)usec;
-	nl->now = clock_now();
+	nl->now = netlink_now();
 	if (settle(nl))
 		nl->changed(nl->arg);
 	return 0;
@@ -297,7 +297,7 @@ netlink_open(sd_event *ev, void (*changed)(void *arg), void *arg,
 		netlink_close(nl);
 		return rc;
 	}
-	nl->now = clock_now();
+	nl->now = netlink_now();
 	settle(nl);
 	*out = nl;
 	return 0;
@@ -344,7 +344,7 @@ netlink_want(struct netlink *nl, const struct addr *addr, size_t n)
 	free(nl->target);
 	nl->target = next;
 	nl->ntarget = n;
-	nl->now = clock_now();
+	nl->now = netlink_now();
 	route_settle(nl);
 	neigh_sync(nl);
 	neigh_settle(nl);

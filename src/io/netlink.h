@@ -27,6 +27,10 @@ void netlink_close(struct netlink *nl);
  * keeps them fresh. 0, or -errno. */
 int netlink_want(struct netlink *nl, const struct addr *addr, size_t n);
 
+/* Checks of this wanted address time out: the neighbour on the way is asked for
+ * again, by broadcast, since another machine may have its address now. */
+void netlink_doubt(struct netlink *nl, const struct addr *addr);
+
 /* One row per wanted address, sorted; valid until the next call of the loop. */
 const struct hop_table *netlink_hops(const struct netlink *nl);
 

@@ -10,12 +10,14 @@
 
 #include <libmnl/libmnl.h>
 #include <linux/if.h>
+#include <linux/neighbour.h>
 #include <linux/rtnetlink.h>
 
 #include "core/mono.h"
 #include "io/netlink.h"
 
 #define NETLINK_ANSWER_MS	1000	/* a neighbour's time to answer */
+#define NETLINK_DOUBT_MS	900	/* between two broadcasts for one neighbour */
 #define NETLINK_REFRESH_MS	10000	/* routes are asked for again: expired
 					 * path MTUs send no event */
 #define NETLINK_SLICE		512	/* of them at a time */
@@ -93,6 +95,7 @@ struct nl_neigh {
 	bool full;		/* the kernel had no room; said once */
 	mono_t deadline;	/* of the answer; 0: not waiting */
 	mono_t asked;		/* when last */
+	mono_t doubted;		/* when all on the link were asked last */
 };
 
 struct netlink {
@@ -127,6 +130,9 @@ struct netlink {
 	size_t nstale;
 	uint8_t in[65536];
 };
+
+/* netlink.c */
+mono_t netlink_now(void);
 
 /* netlink_query.c */
 int query_open(struct query *q);
@@ -170,6 +176,7 @@ void route_dirty_all(struct netlink *nl);
 bool route_settle(struct netlink *nl);	/* true: a route changed */
 
 /* netlink_neigh.c */
+#define NUD_FIXED	(NUD_PERMANENT | NUD_NOARP)
 struct nl_neigh *neigh_find(const struct netlink *nl, uint32_t ifindex,
     const struct addr *addr);
 void neigh_event(struct netlink *nl, const struct nlmsghdr *nlh);

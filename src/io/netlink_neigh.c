@@ -7,13 +7,11 @@
 #include "io/netlink_int.h"
 
 #include <errno.h>
-#include <linux/neighbour.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "io/log.h"
 
-#define NUD_FIXED	(NUD_PERMANENT | NUD_NOARP)
 #define NUD_USABLE	(NUD_FIXED | NUD_REACHABLE | NUD_STALE | NUD_DELAY | \
     NUD_PROBE)
 

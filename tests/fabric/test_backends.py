@@ -82,6 +82,28 @@ def test_backend_with_another_mac(fabric):
         assert set(fabric.flows(4, n=60).values()) == set(BACKENDS)
 
 
+def test_backend_with_another_mac_says_nothing(fabric):
+    """The nodes ask again once its checks time out, not after the 25 s that the
+    kernel asks the old one."""
+    mac = fabric.run("b1", "cat", "/sys/class/net/eth0/address").stdout.strip()
+    fabric.run("b1", "sysctl", "-q", "-w", "net.ipv4.conf.eth0.arp_notify=0",
+               "net.ipv6.conf.eth0.ndisc_notify=0")
+    new = "02:00:00:00:b1:02"
+    fabric.run("b1", "ip", "link", "set", "eth0", "address", new)
+    try:
+        lab.wait("the nodes to find the new address", lambda: all(
+            new in fabric.run(node, "ip", "neigh", "show",
+                              POOL_ADDRESS["b1"]).stdout for node in NODES), 12)
+        fabric.wait_eligible(BACKENDS)
+        assert set(fabric.flows(4, n=60).values()) == set(BACKENDS)
+    finally:
+        fabric.run("b1", "sysctl", "-q", "-w",
+                   "net.ipv4.conf.eth0.arp_notify=1",
+                   "net.ipv6.conf.eth0.ndisc_notify=1")
+        fabric.run("b1", "ip", "link", "set", "eth0", "address", mac)
+        fabric.wait_eligible(BACKENDS)
+
+
 def test_no_backend_no_route(fabric):
     for b in BACKENDS:
         fabric.kill_backend(b)

@@ -169,6 +169,41 @@ a_new_mac_is_followed(void **state)
 	FOLLOW(1000, "mac set by hand", mac_is("10.1.0.2", net_mac1));
 }
 
+/* Another machine has the addresses, and does not say so. */
+static void
+a_silent_change_of_mac_is_found(void **state)
+{
+	struct addr two = net_addr("10.1.0.2"), six = net_addr("fd00:1::2");
+	struct addr far = net_addr("10.9.0.7"), fixed = net_addr("10.1.0.77");
+
+	(void)state;
+	run("ip route add 10.9.0.0/24 via 10.1.0.2");
+	run("ip neigh add 10.1.0.77 dev e0 lladdr 02:00:00:00:00:77");
+	want("10.1.0.2", "10.1.0.77", "10.9.0.7", "fd00:1::2", NULL);
+	FOLLOW(1000, "resolved", mac_is("10.1.0.2", net_mac0) &&
+	    mac_is("10.9.0.7", net_mac0) && mac_is("fd00:1::2", net_mac0));
+	run_in(t.peer, "sysctl -qw net.ipv4.conf.p0.arp_notify=0 "
+	    "net.ipv6.conf.p0.ndisc_notify=0");
+	run_in(t.peer, "ip link set p0 address 02:00:00:00:00:22");
+	turn_for(1200);		/* and the kernel's locktime for ARP */
+	assert_true(mac_is("10.1.0.2", net_mac0));
+	assert_true(mac_is("fd00:1::2", net_mac0));
+	netlink_doubt(t.nl, &two);
+	FOLLOW(900, "asked again", mac_is("10.1.0.2", mac_new) &&
+	    mac_is("10.9.0.7", mac_new));
+	assert_true(mac_is("fd00:1::2", net_mac0));
+	netlink_doubt(t.nl, &six);
+	FOLLOW(900, "IPv6", mac_is("fd00:1::2", mac_new));
+
+	/* by way of a gateway; a lost question changes nothing */
+	run_in(t.peer, "ip link set p0 down");
+	turn_for(1000);
+	netlink_doubt(t.nl, &far);
+	netlink_doubt(t.nl, &fixed);
+	turn_for(300);
+	assert_true(is("10.9.0.7", HOP_NO_ROUTE));
+}
+
 static bool
 neigh_shows(const char *grep)
 {
@@ -490,6 +525,7 @@ main(void)
 		NET_CASE(what_cannot_be_sent_to_says_why),
 		NET_CASE(silence_takes_a_second_and_an_answer_ends_it),
 		NET_CASE(a_new_mac_is_followed),
+		NET_CASE(a_silent_change_of_mac_is_found),
 		NET_CASE(a_flushed_neighbour_is_asked_for_again),
 		NET_CASE(links_go_down_and_come_up),
 		NET_CASE(routes_change),
