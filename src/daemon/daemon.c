@@ -95,6 +95,14 @@ on_netlink(void *arg)
 }
 
 static void
+on_port_failed(uint32_t ifindex, int err, void *arg)
+{
+	struct daemon *d = arg;
+
+	netlink_port_failed(d->nl, ifindex, err);
+}
+
+static void
 prog_config_init(struct prog_config *pc, const struct options *opt,
     const struct config *c)
 {
@@ -321,6 +329,7 @@ daemon_start(struct daemon *d, struct config **c)
 		return 1;
 	if (listeners_open(d) < 0)
 		return 1;
+	ports_open(d->ev, prog_ports(d->prog), on_port_failed, d, &d->ports);
 	rc = prober_start(d->prober, d->ev, health_result, d);
 	if (rc < 0) {
 		log_warnx("prober: %s", strerror(-rc));
@@ -364,6 +373,7 @@ daemon_close(struct daemon *d)
 	prober_close(d->prober);
 	bird_close(d->bird);
 	bird_close(d->bird_before);
+	ports_close(d->ports);
 	prog_close(d->prog);
 	netlink_close(d->nl);
 	overrides_free(&d->overrides);

@@ -16,6 +16,7 @@
 #include "io/bird.h"
 #include "io/ctl.h"
 #include "io/netlink.h"
+#include "io/ports.h"
 #include "io/probe.h"
 #include "io/prog.h"
 
@@ -70,6 +71,7 @@ struct daemon {
 	struct prober *prober;
 	struct netlink *nl;
 	struct prog *prog;
+	struct ports *ports;	/* NULL: this kernel does not tell */
 	struct bird *bird;	/* NULL: no bgp: section */
 	struct bird *bird_before;	/* announced until a reload; is told
 					 * that it is over. NULL: none */

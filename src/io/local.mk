@@ -14,7 +14,7 @@ libxlbio_a_SOURCES += src/io/conf_file.c src/io/conf_file.h
 libxlbio_a_SOURCES += src/io/netlink.c src/io/netlink.h src/io/netlink_int.h
 libxlbio_a_SOURCES += src/io/netlink_query.c src/io/netlink_link.c
 libxlbio_a_SOURCES += src/io/netlink_route.c src/io/netlink_neigh.c
-libxlbio_a_SOURCES += src/io/netlink_doubt.c
+libxlbio_a_SOURCES += src/io/netlink_doubt.c src/io/netlink_port.c
 libxlbio_a_SOURCES += src/io/bird.c src/io/bird.h src/io/bird_private.h
 libxlbio_a_SOURCES += src/io/bird_talk.c src/io/bird_judge.c
 libxlbio_a_SOURCES += src/io/bird_client.c src/io/bird_client.h
@@ -32,7 +32,8 @@ libxlbio_a_SOURCES += src/io/prog_pin.c src/io/prog_attach.c src/io/prog_why.c
 libxlbio_a_SOURCES += src/io/prog_offload.c
 libxlbio_a_SOURCES += src/io/prog_load.c src/io/prog_load.h
 libxlbio_a_SOURCES += src/io/key.c src/io/key.h
-nodist_libxlbio_a_SOURCES = bpf/xlb.skel.h
+libxlbio_a_SOURCES += src/io/ports.c src/io/ports.h
+nodist_libxlbio_a_SOURCES = bpf/xlb.skel.h bpf/ports.skel.h
 # What a program that links libxlbio.a needs besides.
 XLBIO_LIBS = libxlbio.a libxlbcore.a $(LIBBPF_LIBS) $(MNL_LIBS) \
 	$(SYSTEMD_LIBS) $(JANSSON_LIBS) $(YAML_LIBS)

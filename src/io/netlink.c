@@ -111,6 +111,11 @@ hop_build(const struct netlink *nl, const struct nl_target *t, struct hop *h)
 	egress = link_egress(nl, dev, &h->why);
 	if (egress == NULL)
 		return;
+	if (port_failed(nl, egress->ifindex)) {
+		h->status = HOP_NO_PORT;
+		h->why = "the interface cannot send XDP frames";
+		return;
+	}
 	nh->gateway = t->route.gateway;
 	nh->ifindex = egress->ifindex;
 	nh->src = t->route.src;
@@ -150,10 +155,13 @@ hops_build(struct netlink *nl)
 static void
 timer_set(struct netlink *nl)
 {
-	mono_t next = neigh_next(nl);
+	mono_t next = nl->refresh, t = neigh_next(nl);
 
-	if (next.ns < 0 || mono_before(nl->refresh, next))
-		next = nl->refresh;
+	if (t.ns >= 0 && mono_before(t, next))
+		next = t;
+	t = port_next(nl);
+	if (t.ns >= 0 && mono_before(t, next))
+		next = t;
 	sd_event_source_set_time(nl->timer, (uint64_t)next.ns / 1000 + 1);
 	sd_event_source_set_enabled(nl->timer, SD_EVENT_ONESHOT);
 }
@@ -207,12 +215,20 @@ settle(struct netlink *nl)
 	if (route_settle(nl))
 		neigh_sync(nl);
 	neigh_tick(nl);
+	port_tick(nl);
 	neigh_settle(nl);
 	changed = hops_build(nl);
 	changed |= nl->links_changed || nl->local_changed;
 	nl->links_changed = nl->local_changed = false;
 	timer_set(nl);
 	return changed;
+}
+
+void
+netlink_settle(struct netlink *nl)
+{
+	if (settle(nl))
+		nl->changed(nl->arg);
 }
 
 static int
@@ -227,8 +243,7 @@ watch_ready(sd_event_source *s, int fd, uint32_t revents, void *arg)
 	nl->now = netlink_now();
 	for (i = 0; i < EVENTS_PER_CALL && event_read(nl); i++)
 		;
-	if (settle(nl))
-		nl->changed(nl->arg);
+	netlink_settle(nl);
 	return 0;
 }
 
@@ -240,8 +255,7 @@ timer_due(sd_event_source *s, uint64_t usec, void *arg)
 	(void)s;
 	(void)usec;
 	nl->now = netlink_now();
-	if (settle(nl))
-		nl->changed(nl->arg);
+	netlink_settle(nl);
 	return 0;
 }
 
@@ -319,6 +333,7 @@ netlink_close(struct netlink *nl)
 	free(nl->local);
 	free(nl->target);
 	free(nl->neigh);
+	free(nl->port);
 	free(nl->hops.row);
 	free(nl);
 }

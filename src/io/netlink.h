@@ -31,6 +31,10 @@ int netlink_want(struct netlink *nl, const struct addr *addr, size_t n);
  * again, by broadcast, since another machine may have its address now. */
 void netlink_doubt(struct netlink *nl, const struct addr *addr);
 
+/* The kernel could not hand frames to this interface (-ENXIO: no queue for
+ * them, -EOPNOTSUPP): next hops through it are HOP_NO_PORT for a while. */
+void netlink_port_failed(struct netlink *nl, uint32_t ifindex, int err);
+
 /* One row per wanted address, sorted; valid until the next call of the loop. */
 const struct hop_table *netlink_hops(const struct netlink *nl);
 

@@ -21,6 +21,8 @@
 #define NETLINK_REFRESH_MS	10000	/* routes are asked for again: expired
 					 * path MTUs send no event */
 #define NETLINK_SLICE		512	/* of them at a time */
+#define NETLINK_PORT_MS	30000	/* an interface that failed is tried again */
+#define NETLINK_PORT_MAX_MS	480000	/* after the double time, up to this */
 /* NDA_PROTOCOL of the entries that we made: found again after a restart. */
 #define NETLINK_PROTOCOL	0x58
 
@@ -98,6 +100,14 @@ struct nl_neigh {
 	mono_t doubted;		/* when all on the link were asked last */
 };
 
+/* An interface that did not take frames; see netlink_port.c. */
+struct nl_port {
+	uint32_t ifindex;
+	bool failed;		/* until then: */
+	mono_t until;
+	int64_t hold_ms;
+};
+
 struct netlink {
 	sd_event *ev;
 	sd_event_source *io, *timer;
@@ -119,6 +129,8 @@ struct netlink {
 	size_t ntarget;
 	struct nl_neigh *neigh;	/* sorted by ifindex, address */
 	size_t nneigh;
+	struct nl_port *port;
+	size_t nport;
 	struct hop_table hops;
 
 	bool resync;		/* events were lost: read all again */
@@ -133,6 +145,8 @@ struct netlink {
 
 /* netlink.c */
 mono_t netlink_now(void);
+/* Asks for all that is marked, and says so if the answers we give changed. */
+void netlink_settle(struct netlink *nl);
 
 /* netlink_query.c */
 int query_open(struct query *q);
@@ -174,6 +188,12 @@ const struct nl_link *link_egress(const struct netlink *nl,
 void route_event(struct netlink *nl, const struct nlmsghdr *nlh);
 void route_dirty_all(struct netlink *nl);
 bool route_settle(struct netlink *nl);	/* true: a route changed */
+
+/* netlink_port.c */
+bool port_failed(const struct netlink *nl, uint32_t ifindex);
+void port_forget(struct netlink *nl, uint32_t ifindex);
+void port_tick(struct netlink *nl);	/* those to be tried again */
+mono_t port_next(const struct netlink *nl);	/* the next; ns < 0: none */
 
 /* netlink_neigh.c */
 #define NUD_FIXED	(NUD_PERMANENT | NUD_NOARP)

@@ -102,6 +102,7 @@ link_put(struct netlink *nl, const struct nl_link *l)
 	}
 	nl->link[i] = *l;
 	nl->links_changed = true;
+	port_forget(nl, l->ifindex);
 }
 
 static void
@@ -115,6 +116,7 @@ link_remove(struct netlink *nl, uint32_t ifindex)
 	    (nl->nlink - i - 1) * sizeof(nl->link[0]));
 	nl->nlink--;
 	nl->links_changed = true;
+	port_forget(nl, ifindex);
 }
 
 void

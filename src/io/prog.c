@@ -191,6 +191,12 @@ prog_close(struct prog *p)
 	free(p);
 }
 
+int
+prog_ports(const struct prog *p)
+{
+	return p->maps->fd[MAP_TX_PORTS];
+}
+
 struct maps *
 prog_maps(struct prog *p)
 {

@@ -34,6 +34,7 @@ int prog_open(const struct prog_config *c, struct prog **out);
 int prog_check(const struct prog_config *c);
 void prog_close(struct prog *p);	/* everything stays pinned */
 struct maps *prog_maps(struct prog *p);
+int prog_ports(const struct prog *p);	/* the descriptor of tx_ports */
 bool prog_adopted(const struct prog *p);	/* maps were there before */
 
 /* What is attached where. */

@@ -78,3 +78,26 @@ def test_link_of_the_other_interface_goes(behind):
     behind.run("b4", "ip", "route", "replace", "default", "via",
                address4(NET, GATEWAY))
     behind.wait_eligible(pool, ["lb1"])
+
+
+def test_the_other_interface_takes_no_frames(behind):
+    """A veth whose peer runs no XDP program: its backends are down as soon as a
+    packet shows it, and status says why."""
+    pool = ("b1", "b4")
+    behind.write_config("lb1", behind.config("lb1", pool=pool))
+    behind.must("lb1", "reload")
+    behind.wait_eligible(pool, ["lb1"])
+    behind.decap("b4", "detach", "eth0")
+    behind.http(20, 4, timeout=0.3)
+    behind.wait_eligible(["b1"], ["lb1"], 3)
+    row = behind.pool("lb1")["b4"]
+    assert row["reason"] == "interface cannot send XDP frames", row
+    for family in (4, 6):
+        assert set(behind.flows(family, n=60).values()) == {"b1"}
+    behind.decap("b4", "attach", "eth0", "--from", address4(NET, GATEWAY))
+    behind.run("b4", "ip", "link", "set", "eth0", "down")
+    behind.run("b4", "ip", "link", "set", "eth0", "up")
+    behind.run("b4", "ip", "route", "replace", "default", "via",
+               address4(NET, GATEWAY))
+    behind.wait_eligible(pool, ["lb1"])
+    assert set(behind.flows(4, n=60).values()) == set(pool)

@@ -4,6 +4,7 @@
 #include "net.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <linux/if_arp.h>
 #include <linux/if_ether.h>
 #include <linux/if_link.h>
@@ -269,6 +270,36 @@ links_go_down_and_come_up(void **state)
 	assert_true(is_ok("10.1.0.2"));
 }
 
+/* For 30 s, then twice as long, until the link changes. */
+static void
+an_interface_that_takes_no_frames_is_left(void **state)
+{
+	uint32_t e0 = if_nametoindex("e0");
+
+	(void)state;
+	want("10.1.0.2", "10.2.0.2", NULL);
+	FOLLOW(1000, "resolved", is_ok("10.1.0.2") && is_ok("10.2.0.2"));
+	t.calls = 0;
+	netlink_port_failed(t.nl, e0, -ENXIO);
+	netlink_port_failed(t.nl, e0, -ENXIO);
+	netlink_port_failed(t.nl, 99999, -ENXIO);	/* there is none */
+	assert_int_equal(t.calls, 1);
+	assert_true(is("10.1.0.2", HOP_NO_PORT));
+	assert_true(is_ok("10.2.0.2"));
+	turn_for(300);
+	assert_true(is("10.1.0.2", HOP_NO_PORT));
+	assert_int_equal(t.nl->port[0].hold_ms, NETLINK_PORT_MS);
+
+	t.nl->port[0].until = netlink_now();	/* the time has come */
+	run("ip route add 192.0.2.0/24 via 10.2.0.2");
+	FOLLOW(1000, "tried again", is_ok("10.1.0.2"));
+	netlink_port_failed(t.nl, e0, -ENXIO);
+	assert_true(is("10.1.0.2", HOP_NO_PORT));
+	assert_int_equal(t.nl->port[0].hold_ms, 2 * NETLINK_PORT_MS);
+	run("ip link set e0 mtu 1400");
+	FOLLOW(1000, "the link changed", is_ok("10.1.0.2"));
+}
+
 static bool
 leaves_by(const char *s, const char *dev)
 {
@@ -528,6 +559,7 @@ main(void)
 		NET_CASE(a_silent_change_of_mac_is_found),
 		NET_CASE(a_flushed_neighbour_is_asked_for_again),
 		NET_CASE(links_go_down_and_come_up),
+		NET_CASE(an_interface_that_takes_no_frames_is_left),
 		NET_CASE(routes_change),
 		NET_CASE(multipath_is_stable),
 		NET_CASE(vlan_messages_name_their_lower_device),

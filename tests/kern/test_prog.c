@@ -19,6 +19,7 @@
 
 #include "core/arena.h"
 #include "io/log.h"
+#include "io/ports.h"
 #include "io/prog_int.h"
 #include "kern.h"
 
@@ -596,13 +597,17 @@ four_capabilities_are_enough(void **state)
 	struct prog_config c = config();
 	struct prog_link row;
 	struct state found;
+	struct ports *ports;
 	struct prog *p;
 	int status, i;
+	sd_event *ev;
 	pid_t pid;
 
 	(void)state;
 	pid = fork();
 	if (pid == 0) {
+		if (sd_event_new(&ev) < 0)
+			_exit(5);
 		caps_keep(1ULL << CAP_BPF | 1ULL << CAP_NET_ADMIN |
 		    1ULL << CAP_NET_RAW | 1ULL << CAP_PERFMON);
 		for (i = 0; i < 2; i++) {
@@ -610,6 +615,10 @@ four_capabilities_are_enough(void **state)
 			if (attach(p, "e0", XDP_MODE_NATIVE, &row) != 0 ||
 			    maps_read(prog_maps(p), arena_new(), &found) != 0)
 				_exit(3);
+			if (ports_open(ev, prog_ports(p), NULL, NULL,
+			    &ports) != 0)
+				_exit(6);
+			ports_close(ports);
 			prog_close(p);
 		}
 		_exit(prog_remove_dir(KERN_DIR) == 0 ? 0 : 4);
