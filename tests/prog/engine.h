@@ -28,6 +28,9 @@ int engine_open(const struct engine_config *c, uint32_t *insns, char *why,
 /* What the program's clocks say from now on. -1: they are the kernel's. */
 int engine_clock(uint64_t ns, uint64_t jiffies);
 
+/* Gives back all of it, with the memory that was mapped. */
+void engine_close(void);
+
 /* The loaded program's descriptor; -1: not in the kernel. */
 int engine_program(void);
 

@@ -18,8 +18,17 @@
 #include "xlb.skel.h"
 #include "xlb_abi.h"
 
+#define MAPPINGS 32
+
 static struct xlb_bpf *skel;
 static size_t ring_len, split;
+static struct mapping {
+	void *at;
+	size_t len;
+} mapping[MAPPINGS];
+static size_t nmapping;
+static const struct xlb_stats *stats;
+static size_t stats_len;
 
 static int
 say_quietly(enum libbpf_print_level level, const char *fmt, va_list ap)
@@ -93,10 +102,27 @@ static void *
 map_memory(int fd, size_t size)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	void *at = mmap(NULL, (size + page - 1) / page * page,
-	    PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	void *at;
 
-	return at == MAP_FAILED ? NULL : at;
+	size = (size + page - 1) / page * page;
+	at = nmapping == MAPPINGS ? MAP_FAILED : mmap(NULL, size,
+	    PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (at == MAP_FAILED)
+		return NULL;
+	mapping[nmapping++] = (struct mapping){ at, size };
+	return at;
+}
+
+void
+engine_close(void)
+{
+	while (nmapping > 0) {
+		nmapping--;
+		munmap(mapping[nmapping].at, mapping[nmapping].len);
+	}
+	stats = NULL;
+	xlb_bpf__destroy(skel);
+	skel = NULL;
 }
 
 void *
@@ -297,19 +323,17 @@ percpu_counters(const char *name, uint32_t row, uint64_t *sum, size_t n)
 int
 engine_counters(const char *name, uint32_t row, uint64_t *sum, size_t n)
 {
-	static const struct xlb_stats *stats;
-	static size_t len;
 	const uint64_t *word;
 	size_t cpu, i;
 
 	if (stats == NULL)
-		stats = engine_map("stats", &len);
+		stats = engine_map("stats", &stats_len);
 	if (stats == NULL)
 		return -1;
 	if (engine_stats(stats, name, row) == NULL)
 		return percpu_counters(name, row, sum, n);
 	memset(sum, 0, n * sizeof(*sum));
-	for (cpu = 0; cpu < len / sizeof(*stats); cpu++) {
+	for (cpu = 0; cpu < stats_len / sizeof(*stats); cpu++) {
 		word = engine_stats(&stats[cpu], name, row);
 		for (i = 0; i < n; i++)
 			sum[i] += word[i];

@@ -330,6 +330,19 @@ engine_open(const struct engine_config *c, uint32_t *insns, char *why,
 	return 0;
 }
 
+void
+engine_close(void)
+{
+	size_t i;
+
+	for (i = 0; i < HOST_MAPS; i++)
+		free(host_map[i].memory);
+	for (i = 0; i < RINGS; i++) {
+		free(ring_memory[i]);
+		ring_memory[i] = NULL;
+	}
+}
+
 int
 engine_program(void)
 {

@@ -4,6 +4,7 @@
  * one a line, one line of answer each.
  *   open RING_SIZE FRAGS FLOWS ok INSNS | skip WHY | failed WHY
  *   clock NS JIFFIES           ok, or none: it is the kernel's
+ *   now                        ns of the kernel's clock
  *   put MAP OFFSET HEX         ok
  *   peek MAP OFFSET LEN        HEX
  *   ring NUMBER                ok
@@ -21,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "engine.h"
@@ -114,6 +116,15 @@ do_peek(const struct region *r, size_t offset, size_t n)
 		fail("peek: outside of the map");
 	hex_print(r->at + offset, n);
 	printf("\n");
+}
+
+static void
+do_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+	printf("%lld\n", (long long)t.tv_sec * 1000000000 + t.tv_nsec);
 }
 
 static void
@@ -217,6 +228,8 @@ command(char *s)
 		do_open(&c);
 	} else if (sscanf(s, "clock %" SCNu64 " %" SCNu64, &ns, &jiffies) == 2)
 		printf(engine_clock(ns, jiffies) == 0 ? "ok\n" : "none\n");
+	else if (strncmp(s, "now", 3) == 0)
+		do_now();
 	else if (sscanf(s, "put %31s %zu %n", name, &offset, &at) == 2)
 		do_put(map_find(name), offset, s + at);
 	else if (sscanf(s, "peek %31s %zu %u", name, &offset, &a) == 3)
