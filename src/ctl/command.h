@@ -25,7 +25,7 @@ enum exit_status {
 enum flag {
 	FLAG_JSON = 1, FLAG_WATCH = 2, FLAG_EXIT_CODE = 4, FLAG_FORCE = 8,
 	FLAG_FLUSH = 16, FLAG_WAIT = 32, FLAG_SERVICE = 64, FLAG_REASON = 128,
-	FLAG_COUNT = 256, FLAG_SAMPLE = 512,
+	FLAG_COUNT = 256, FLAG_SAMPLE = 512, FLAG_RATE = 1024,
 };
 #define FLAG_BITS 16
 
@@ -89,6 +89,12 @@ int fingerprint_run(const struct context *x);
 int detach_run(const struct context *x);
 int status_run(const struct context *x);	/* status.c */
 int events_run(const struct context *x);	/* events.c */
+int stats_run(const struct context *x);		/* stats.c */
+int services_run(const struct context *x);	/* lists.c */
+int pools_run(const struct context *x);
+int backends_run(const struct context *x);
+int neighbors_run(const struct context *x);
+int bgp_run(const struct context *x);
 int version_run(const struct context *x);	/* help.c */
 int help_run(const struct context *x);
 int completion_run(const struct context *x);	/* completion.c; hidden */

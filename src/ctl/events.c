@@ -8,6 +8,7 @@
 #include "core/reason.h"
 #include "core/text.h"
 #include "ctl/command.h"
+#include "ctl/fields.h"
 #include "ctl/grid.h"
 #include "io/ctl.h"
 
@@ -27,14 +28,6 @@ struct show {
 	int width[COLUMNS];
 	bool failed;		/* it could not be written */
 };
-
-static const char *
-text(const json_t *o, const char *key)
-{
-	const char *s = json_string_value(json_object_get(o, key));
-
-	return s != NULL ? s : "";
-}
 
 static void
 time_text(const json_t *o, char *buf, size_t len)

@@ -85,6 +85,13 @@ grid_line(struct grid *g, enum tint tint, const char *fmt, ...)
 		grid_cell(g, TINT_NONE, "%s", "");
 }
 
+void
+grid_heads(struct grid *g, const char *const *head)
+{
+	for (; *head != NULL; head++)
+		grid_cell(g, TINT_HEAD, "%s", *head);
+}
+
 size_t
 grid_rows(const struct grid *g)
 {

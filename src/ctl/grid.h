@@ -24,6 +24,8 @@ void grid_cell(struct grid *g, enum tint tint, const char *fmt, ...)
 /* A whole row of its own that no column is made wider for. */
 void grid_line(struct grid *g, enum tint tint, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+/* A row of titles; they end with NULL. */
+void grid_heads(struct grid *g, const char *const *head);
 size_t grid_rows(const struct grid *g);
 /* `width`: no line is longer than so many characters; 0: no matter. */
 void grid_print(const struct grid *g, unsigned width, bool colour, FILE *out);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "ctl/command.h"
+#include "ctl/fields.h"
 #include "io/ctl.h"
 #include "io/prog.h"
 
@@ -15,14 +16,6 @@
 #define RELOAD_MS 60000
 #define RESTART_MS 10000	/* until the new daemon answers */
 #define POLL_MS 100
-
-static const char *
-member(const json_t *o, const char *key)
-{
-	const char *s = json_string_value(json_object_get(o, key));
-
-	return s != NULL ? s : "";
-}
 
 /* What a stop waits for, on one line that is written over. */
 struct progress {
@@ -41,7 +34,7 @@ progress_show(void *arg)
 	    500, &reply) < 0)
 		return;
 	result = json_object_get(reply, "result");
-	phase = member(result, "phase");
+	phase = text(result, "phase");
 	fprintf(stderr, "\r\033[Kstopping: %s",
 	    strcmp(phase, "graceful_shutdown") == 0 ?
 	    "still announced, with GRACEFUL_SHUTDOWN" :
@@ -118,7 +111,7 @@ started_get(const struct context *x, char *buf, size_t len)
 	buf[0] = '\0';
 	if (ctl_call(x->o.run_dir, "status", NULL, 1000, &reply) < 0)
 		return;
-	snprintf(buf, len, "%s", member(json_object_get(reply, "result"),
+	snprintf(buf, len, "%s", text(json_object_get(reply, "result"),
 	    "started"));
 	json_decref(reply);
 }

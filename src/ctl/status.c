@@ -1,57 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* xlb status: once, or again and again in place. */
-#include <errno.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/ioctl.h>
-#include <time.h>
-#include <unistd.h>
-
-#include "ctl/command.h"
-#include "ctl/view.h"
-#include "io/ctl.h"
+#include "ctl/live.h"
 
 #define STATUS_MS 10000
-#define WATCH_MS 2000		/* a daemon that hangs is shown as one */
-
-#define SCREEN_ENTER "\033[?1049h\033[?25l"	/* the other screen, no cursor */
-#define SCREEN_LEAVE "\033[?25h\033[?1049l"
-
-static volatile sig_atomic_t ended;
-
-static void
-end(int sig)
-{
-	(void)sig;
-	ended = 1;
-}
-
-static void
-view_size(struct view *v)
-{
-	struct winsize ws;
-
-	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &ws) == 0 && ws.ws_row > 0) {
-		v->rows = ws.ws_row;
-		v->columns = ws.ws_col;
-	}
-}
 
 static int
-status_once(const struct context *x)
+status_once(const struct context *x, void *arg)
 {
 	struct view view = { .colour = x->colour };
 	json_t *reply, *result;
 	int status;
 
+	(void)arg;
 	status = ask(x, "status", NULL, STATUS_MS, &reply);
 	if (status != 0)
 		return status;
 	status = reply_take(reply);
 	result = json_object_get(reply, "result");
 	if (x->terminal)
-		view_size(&view);
+		live_size(&view);
 	view.columns = 0;	/* a long line is better than a cut one */
 	if (status == STATUS_DONE && (x->flags & FLAG_JSON))
 		status = json_out(x, json_incref(result));
@@ -61,85 +28,20 @@ status_once(const struct context *x)
 	return status;
 }
 
-/* Each line over the old one, then nothing below: no flicker. */
 static void
-screen_draw(const char *text, const struct view *view)
+status_draw(json_t *result, const struct view *view, FILE *out,
+    void *arg)
 {
-	unsigned row = 0, more = 0;
-	const char *end_of;
-
-	fputs("\033[H", stdout);
-	for (; *text != '\0' && row + 1 < view->rows; row++) {
-		end_of = strchrnul(text, '\n');
-		printf("%.*s\033[K\n", (int)(end_of - text), text);
-		text = *end_of == '\0' ? end_of : end_of + 1;
-	}
-	fputs("\033[J", stdout);
-	for (; *text != '\0'; text++)
-		more += *text == '\n';
-	if (more > 0)
-		printf("%u more lines: xlb status | less", more);
-	fflush(stdout);
-}
-
-static void
-screen_refresh(const struct context *x)
-{
-	struct view view = { .colour = x->colour, .rows = 24, .columns = 80 };
-	json_t *reply;
-	char *text;
-	size_t len;
-	FILE *f = open_memstream(&text, &len);
-	int rc;
-
-	if (f == NULL)
-		return;
-	view_size(&view);
-	rc = ctl_call(x->o.run_dir, "status", NULL, WATCH_MS, &reply);
-	if (rc < 0) {
-		fprintf(f, "xlbd does not answer: %s/%s: %s\n", x->o.run_dir,
-		    CTL_SOCKET, strerror(-rc));
-	} else {
-		view_status(json_object_get(reply, "result"), &view, f);
-		json_decref(reply);
-	}
-	fclose(f);
-	screen_draw(text, &view);
-	free(text);
-}
-
-static int
-status_watch(const struct context *x)
-{
-	const struct sigaction sa = { .sa_handler = end };
-	const struct timespec second = { 1, 0 };
-	bool screen = x->terminal && !(x->flags & FLAG_JSON);
-	int status = STATUS_DONE;
-
-	sigaction(SIGINT, &sa, NULL);
-	sigaction(SIGTERM, &sa, NULL);
-	sigaction(SIGHUP, &sa, NULL);
-	if (screen)
-		fputs(SCREEN_ENTER, stdout);
-	while (!ended) {
-		if (screen) {
-			screen_refresh(x);
-		} else {
-			status = status_once(x);
-			if (status != STATUS_DONE || fflush(stdout) == EOF)
-				break;
-		}
-		nanosleep(&second, NULL);
-	}
-	if (screen) {
-		fputs(SCREEN_LEAVE, stdout);
-		fflush(stdout);
-	}
-	return status;
+	(void)arg;
+	view_status(result, view, out);
 }
 
 int
 status_run(const struct context *x)
 {
-	return x->flags & FLAG_WATCH ? status_watch(x) : status_once(x);
+	static const struct live live = { .more = "status",
+	    .once = status_once, .request = "status", .draw = status_draw };
+
+	return x->flags & FLAG_WATCH ? live_run(x, &live) :
+	    status_once(x, NULL);
 }

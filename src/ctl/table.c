@@ -22,6 +22,18 @@ const struct command command_table[] = {
 	{ "status", "", 0, 0, FLAG_WATCH, COMPLETE_NONE,
 	    "show what is served, what is down, and why",
 	    status_run },
+	{ "stats", "", 0, 0, FLAG_WATCH | FLAG_RATE, COMPLETE_NONE,
+	    "show what was counted", stats_run },
+	{ "services", "", 0, 0, 0, COMPLETE_NONE,
+	    "show what is listened on, and who serves it", services_run },
+	{ "pools", "", 0, 0, 0, COMPLETE_NONE,
+	    "show the pools, and whether they are ready", pools_run },
+	{ "backends", "", 0, 0, 0, COMPLETE_NONE,
+	    "show each backend, its share and its health", backends_run },
+	{ "neighbors", "", 0, 0, 0, COMPLETE_NONE,
+	    "show how each backend is reached", neighbors_run },
+	{ "bgp", "", 0, 0, 0, COMPLETE_NONE,
+	    "show BIRD's sessions, and what is announced", bgp_run },
 	{ "events", "", 0, 0, FLAG_SERVICE | FLAG_REASON | FLAG_COUNT |
 	    FLAG_SAMPLE, COMPLETE_NONE,
 	    "show what becomes of packets, as it happens", events_run },
@@ -40,13 +52,14 @@ const struct command command_table[] = {
 	{ .name = NULL }
 };
 
-const char *const command_later[] = { "stats", "services", "pools",
-    "backends", "flows", "rings", "neighbors", "bgp", "lookup",
+const char *const command_later[] = { "flows", "rings", "lookup",
     "import-keepalived", NULL };
 
 const struct flag_row flag_table[] = {
 	{ "--json", FLAG_JSON, true, "print JSON", NULL, COMPLETE_NONE },
 	{ "-w", FLAG_WATCH, true, "go on showing it, in place", NULL,
+	    COMPLETE_NONE },
+	{ "--rate", FLAG_RATE, true, "by the second, from now on", NULL,
 	    COMPLETE_NONE },
 	{ "--exit-code", FLAG_EXIT_CODE, true,
 	    "exit with 1 if there are changes", NULL, COMPLETE_NONE },

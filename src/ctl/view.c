@@ -8,31 +8,12 @@
 #include <string.h>
 #include <time.h>
 
+#include "ctl/fields.h"
 #include "ctl/grid.h"
 
 struct counts {
 	size_t addresses, announced, backends, fine;
 };
-
-static const char *
-text(const json_t *o, const char *key)
-{
-	const char *s = json_string_value(json_object_get(o, key));
-
-	return s != NULL ? s : "";
-}
-
-static long long
-number(const json_t *o, const char *key)
-{
-	return (long long)json_integer_value(json_object_get(o, key));
-}
-
-static bool
-yes(const json_t *o, const char *key)
-{
-	return json_is_true(json_object_get(o, key));
-}
 
 /* Seconds since 1970 of "2026-01-02T03:04:05.678Z"; -1: none. */
 static int64_t
@@ -45,8 +26,7 @@ time_of(const json_t *o, const char *key)
 	return (int64_t)timegm(&tm);
 }
 
-/* How long ago, in one unit that still says something. */
-static const char *
+const char *
 ago(const json_t *status, const json_t *o, const char *key, char buf[24])
 {
 	int64_t now = time_of(status, "time"), then = time_of(o, key), s;
@@ -195,13 +175,6 @@ overrides_cells(const json_t *status, struct grid *g)
 }
 
 static void
-heads(struct grid *g, const char *const *head)
-{
-	for (; *head != NULL; head++)
-		grid_cell(g, TINT_HEAD, "%s", *head);
-}
-
-static void
 address_cells(const json_t *status, const json_t *a, struct grid *g)
 {
 	bool in_bird = yes(a, "in_bird"), wanted = yes(a, "wanted");
@@ -230,8 +203,8 @@ address_cells(const json_t *status, const json_t *a, struct grid *g)
 	    text(a, "service")[0] != '\0' ? ": " : "", text(a, "service"));
 }
 
-static struct grid *
-addresses_grid(const json_t *status, bool brief)
+struct grid *
+view_addresses(const json_t *status, bool brief)
 {
 	static const char *const head[] = { "ADDRESS", "STATE", "PEERS",
 	    "SINCE", "WHY", NULL };
@@ -244,7 +217,7 @@ addresses_grid(const json_t *status, bool brief)
 		if (brief && yes(a, "in_bird") && yes(a, "wanted"))
 			continue;
 		if (grid_rows(g) == 0)
-			heads(g, head);
+			grid_heads(g, head);
 		address_cells(status, a, g);
 	}
 	return g;
@@ -279,14 +252,12 @@ backend_state_cell(const json_t *b, struct grid *g)
 		    health);
 }
 
-static void
-backend_cells(const json_t *status, const json_t *p, const json_t *b,
+void
+view_backend(const json_t *status, const json_t *b, long long slots,
     struct grid *g)
 {
-	long long slots = number(p, "slots");
 	char buf[24];
 
-	grid_cell(g, TINT_NONE, "  %s", text(b, "name"));
 	grid_cell(g, TINT_NONE, "%s", text(b, "address"));
 	grid_cell(g, TINT_NONE, "%lld", number(b, "weight"));
 	if (slots > 0)
@@ -297,6 +268,14 @@ backend_cells(const json_t *status, const json_t *p, const json_t *b,
 	backend_state_cell(b, g);
 	grid_cell(g, TINT_NONE, "%s", ago(status, b, "since", buf));
 	grid_cell(g, TINT_NONE, "%s", text(b, "reason"));
+}
+
+static void
+backend_line(const json_t *status, const json_t *p, const json_t *b,
+    struct grid *g)
+{
+	grid_cell(g, TINT_NONE, "  %s", text(b, "name"));
+	view_backend(status, b, number(p, "slots"), g);
 }
 
 static bool
@@ -325,13 +304,13 @@ pools_grid(const json_t *status, bool brief)
 		if (brief && pool_fine(p))
 			continue;
 		if (grid_rows(g) == 0)
-			heads(g, head);
+			grid_heads(g, head);
 		pool_line(p, g);
 		for (j = 0; j < json_array_size(json_object_get(p, "backends"));
 		    j++) {
 			b = json_array_get(json_object_get(p, "backends"), j);
 			if (!brief || !yes(b, "eligible"))
-				backend_cells(status, p, b, g);
+				backend_line(status, p, b, g);
 		}
 	}
 	return g;
@@ -358,14 +337,14 @@ view_status(const json_t *status, const struct view *view, FILE *out)
 	announcing_cells(status, &n, top);
 	config_cells(status, top);
 	overrides_cells(status, top);
-	addresses = addresses_grid(status, false);
+	addresses = view_addresses(status, false);
 	pools = pools_grid(status, false);
 	brief = view->rows > 0 && grid_rows(top) + lines_of(addresses) +
 	    lines_of(pools) >= view->rows;
 	if (brief) {
 		grid_free(addresses);
 		grid_free(pools);
-		addresses = addresses_grid(status, true);
+		addresses = view_addresses(status, true);
 		pools = pools_grid(status, true);
 	}
 	grid_print(top, view->columns, view->colour, out);

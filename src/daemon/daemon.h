@@ -195,6 +195,11 @@ void listeners_follow(struct daemon *d);	/* numbers have changed */
 void listeners_add(struct daemon *d, struct ctl_request *rq,
     const json_t *args);
 
+/* stats.c: results of the commands of these names. NULL: the maps cannot be
+ * read. */
+json_t *stats_build(struct daemon *d);
+json_t *neighbors_build(struct daemon *d);
+
 /* handlers.c */
 void handlers_request(struct ctl_request *rq, const char *command,
     const json_t *args, bool may_change, void *arg);

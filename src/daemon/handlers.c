@@ -340,6 +340,25 @@ handle_undrain(struct daemon *d, struct ctl_request *rq, const json_t *args)
 	handle_override(d, rq, args, BACKEND_ACTIVE);
 }
 
+static void
+handle_stats(struct daemon *d, struct ctl_request *rq, const json_t *args)
+{
+	json_t *result = stats_build(d);
+
+	(void)args;
+	if (result != NULL)
+		reply_result(rq, result);
+	else
+		reply_error(rq, 1, "the maps cannot be read");
+}
+
+static void
+handle_neighbors(struct daemon *d, struct ctl_request *rq, const json_t *args)
+{
+	(void)args;
+	reply_result(rq, neighbors_build(d));
+}
+
 static const struct handler {
 	const char *command;
 	bool changes;		/* for root and xlb-admin */
@@ -349,8 +368,10 @@ static const struct handler {
 	{ "drain", true, handle_drain },
 	{ "events", false, listeners_add },
 	{ "fingerprint", false, handle_fingerprint },
+	{ "neighbors", false, handle_neighbors },
 	{ "reload", true, handle_reload },
 	{ "restart", true, handle_restart },
+	{ "stats", false, handle_stats },
 	{ "status", false, handle_status },
 	{ "stop", true, handle_stop },
 	{ "undrain", true, handle_undrain },

@@ -31,6 +31,9 @@ int maps_service_stats(struct maps *m, uint32_t number,
 int maps_backend_stats(struct maps *m, uint32_t number,
     struct xlb_backend_stats *out);
 
+/* Outer checksums that took all of the payload. */
+int maps_csum_full(struct maps *m, uint64_t *out);
+
 /* Health verdicts. The table is in `a`, sorted. 0, or -errno. */
 int maps_health_read(struct maps *m, struct arena *a, struct health_table *t);
 int maps_health_put(struct maps *m, const struct health_row *row);

@@ -53,6 +53,25 @@ maps_backend_stats(struct maps *m, uint32_t number,
 	    sizeof(*out));
 }
 
+int
+maps_csum_full(struct maps *m, uint64_t *out)
+{
+	struct xlb_rare *rare = calloc((size_t)m->ncpu, sizeof(*rare));
+	uint32_t zero = 0;
+	int rc = 0, cpu;
+
+	_Static_assert(sizeof(*rare) % 8 == 0, "as the kernel lays it out");
+	if (rare == NULL)
+		fatal("maps");
+	*out = 0;
+	if (bpf_map_lookup_elem(m->fd[MAP_RARE], &zero, rare) < 0)
+		rc = -errno;
+	for (cpu = 0; rc == 0 && cpu < m->ncpu; cpu++)
+		*out += rare[cpu].csum_full;
+	free(rare);
+	return rc;
+}
+
 void
 stats_zero(struct maps *m, void *of, size_t size)
 {

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 TESTS += tests/ctl/xlb.py
-EXTRA_DIST += tests/ctl/xlb.py tests/golden/status tests/golden/events
+EXTRA_DIST += tests/ctl/xlb.py tests/golden/status tests/golden/events \
+	tests/golden/lists
 
 IO_TESTS += tests/daemon/test_status
 tests_daemon_test_status_SOURCES = tests/daemon/test_status.c \

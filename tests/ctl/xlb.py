@@ -132,6 +132,13 @@ EXITS = [
     (["events", "--count", "7"], BEGUN + STREAM, 0, ""),
     (["events", "--count=8"], BEGUN + STREAM, 1, "xlb: xlbd ended\n"),
     (["events"], reply(1, ["no service is named x"]), 1, "no service is na"),
+    *((([c], None, 4, "xlb: xlbd is not running")) for c in
+      "services pools backends neighbors bgp stats".split()),
+    (["stats"], reply(1, ["the maps cannot be read"]), 1, "the maps cannot"),
+    (["stats", "--rate"], reply(1, ["permission denied"]), 1, "permission"),
+    (["neighbors"], reply(1, ["xlbd is starting"]), 1, "xlbd is starting"),
+    (["pools", "web"], None, 2, "pools: too many arguments"),
+    (["bgp", "-w"], None, 2, "bgp has no option -w"),
     (["events"], None, 4, "xlb: xlbd is not running"),
     (["events", "--count"], None, 2, "events --count wants an argument: N"),
     (["events", "--count", "0"], None, 2, "--count: 0 is not in 1..1000000000"),
@@ -214,8 +221,7 @@ EXITS = [
     (["fingerprint"], reply(web="0123456789abcdef"), 0, ""),
     (["bird-config"], None, 3, "/etc"),
 ]
-LATER = ("stats services pools backends flows rings neighbors bgp "
-         "lookup import-keepalived").split()
+LATER = "flows rings lookup import-keepalived".split()
 
 
 @test
@@ -478,6 +484,106 @@ def status_as_text():
             r = xlb("status", "--json", run_dir=s.dir)
             equal(json.loads(r.stdout),
                   {"schema": 1, **json.loads(path.read_text())})
+
+
+LISTS = TOP / "tests/golden/lists"
+
+
+@test
+def lists_as_text():
+    for name in ("small", "troubled", "empty"):
+        status = json.loads((GOLDEN / f"{name}.json").read_text())
+        with daemon(status=reply(**status)) as s:
+            for command in ("services", "pools", "backends", "bgp"):
+                r = xlb(command, run_dir=s.dir)
+                expect(r, 0, None, "")
+                golden(f"../lists/{name}-{command}.txt", r.stdout)
+                j = json.loads(xlb(command, "--json", run_dir=s.dir).stdout)
+                equal(j.pop("schema"), 1)
+                if command == "bgp":
+                    equal(j, {k: status[k] for k in ("bird", "addresses")})
+                elif command == "backends":
+                    equal(j, {"backends": [
+                        {"pool": p["name"], "ring": p["slots"], **b}
+                        for p in status["pools"] for b in p["backends"]]})
+                else:
+                    equal(j, {command: status[command]})
+    for name in ("stats", "neighbors"):
+        answer = json.loads((LISTS / f"{name}.json").read_text())
+        with daemon(**{name: reply(**answer)}) as s:
+            r = xlb(name, run_dir=s.dir)
+            expect(r, 0, None, "")
+            golden(f"../lists/{name}.txt", r.stdout)
+            for line in r.stdout.splitlines():
+                equal(line, line.rstrip(), "blanks at the end")
+            equal(json.loads(xlb(name, "--json", run_dir=s.dir).stdout),
+                  {"schema": 1, **answer})
+
+
+@test
+def rates_are_by_the_second():
+    first = json.loads((LISTS / "stats.json").read_text())
+    second = json.loads((LISTS / "stats.json").read_text())
+    second["reasons"]["forward"] += 5000000
+    second["reasons"]["martian"] = 10       # counted anew
+    second["services"].reverse()
+    second["services"][1]["bytes"] += 7000
+    second["backends"].insert(0, {"address": "10.0.1.7", "backends": ["web/n"],
+                                  "packets": 50, "bytes": 4000})
+    answers = []
+
+    def answer(_):
+        answers.append(reply(**(second if answers else first)))
+        return answers[-1]
+    with daemon(stats=answer) as s:
+        j = json.loads(xlb("stats", "--rate", "--json", run_dir=s.dir).stdout)
+        seconds = j["seconds"]
+        equal(1 <= seconds < 20, True, seconds)
+
+        def near(got, want):
+            equal(abs(got * seconds - want) <= want * 1e-4, True, (got, want))
+        near(j["reasons"]["forward"], 5000000)
+        near(j["reasons"]["martian"], 10)
+        equal((j["reasons"]["echo"], j["csum_full"]), (0, 0))
+        equal([x["name"] for x in j["services"]], ["dns", "www"])
+        near(j["services"][1]["bytes"], 7000)
+        equal((j["services"][1]["packets"], j["services"][1]["port"]), (0, 80))
+        near(j["backends"][0]["packets"], 50)
+        near(j["backends"][0]["bytes"], 4000)
+        equal([x["bytes"] for x in j["backends"][1:]], [0, 0, 0])
+        answers.clear()
+        r = xlb("stats", "--rate", run_dir=s.dir)
+        lines = [x.split() for x in r.stdout.splitlines()]
+        equal(lines[0], ["REASON", "PACKETS/s"])
+        equal([x[0] for x in lines[1:3]], ["forward", "martian"])
+        equal(lines[1][1][-1], "M")
+
+
+@test
+def stats_go_on_in_place():
+    answer = json.loads((LISTS / "stats.json").read_text())
+    with daemon(stats=reply(**answer)) as s:
+        for args in ["stats", "-w"], ["stats", "-w", "--rate"]:
+            t = Terminal(["--run-dir", s.dir, *args], 24, 80)
+            try:
+                shown = t.read(2.5)
+                equal(shown.startswith("\033[?1049h\033[?25l"), True)
+                equal(shown.count("\033[H") >= 2, True, "drawn again")
+                equal(("rates come with" in shown, "PACKETS/s" in shown),
+                      ("--rate" in args, "--rate" in args))
+                t.proc.send_signal(signal.SIGINT)
+                equal(t.proc.wait(5), 0, "exit status")
+                equal(t.read(1).endswith("\033[?25h\033[?1049l"), True)
+            finally:
+                t.close()
+        p = subprocess.Popen([XLB, "--run-dir", s.dir, "stats", "-w",
+                              "--json"], stdout=subprocess.PIPE, text=True,
+                             env=CLEAN)
+        for _ in range(2):
+            equal(json.loads(p.stdout.readline()), {"schema": 1, **answer})
+        p.kill()
+        p.wait()
+        p.stdout.close()
 
 
 @test

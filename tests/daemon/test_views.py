@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""xlb events against a running node: what packets do is told to those who read,
-to each what it asked for, and to nobody when nobody reads."""
+"""What a running node shows: xlb events tells what packets do to those who read,
+to each what it asked for, and nothing is told when nobody reads; lists and
+counters are what doc/json.md says."""
 
 import ctypes
 import functools
@@ -122,10 +123,10 @@ def listening(n):
         os.close(fd)
 
 
-def documented():
+def documented(section="events"):
     """The examples of doc/json.md."""
     text = (node.SRC / "doc/json.md").read_text()
-    text = text[text.index("\n## events"):]
+    text = text[text.index(f"\n## {section}\n"):]
     return [json.loads(x) for x in re.findall(r"```json\n(.*?)```", text,
                                               re.S)]
 
@@ -297,9 +298,64 @@ def text_and_count(n):
     check("\033" not in out, "colour without a terminal")
 
 
-CASES = [said_as_it_happens, each_gets_its_own, a_rare_one_among_many,
-         only_so_many_readers, one_that_stops_reading, daemon_ends,
-         reload_while_reading, text_and_count]
+def keys(o):
+    """The members of an object, and of those in it: of lists, the first."""
+    if isinstance(o, list):
+        return [keys(o[0])] if o else []
+    return {k: keys(v) for k, v in o.items()} if isinstance(o, dict) else None
+
+
+def lists_are_as_documented(n):
+    up(n)
+    client = Client(n)
+    client.send([80], count=30)
+    client.send([81], count=3)
+
+    def show(*args):
+        rc, out, err = n.xlb(*args, "--json")
+        check(rc == 0 and err == "", args, rc, err)
+        return json.loads(out)
+    got, want = show("neighbors"), documented("neighbors")[0]
+    check(keys(got) == keys(want), got)
+    check([(x["address"], x["backends"], x["resolved"], x["interface"],
+            x["mtu"], x["source"]) for x in got["neighbors"]] ==
+          [(f"10.0.1.1{i}", [f"web/{b}"], True, "eth0", 1500, "10.0.1.1")
+           for i, b in ((1, "a"), (2, "b"))], got)
+    got, want = show("stats"), documented("stats")[0]
+    check(set(got["reasons"]) > set(want["reasons"]), got)
+    got["reasons"] = {k: v for k, v in got["reasons"].items()
+                      if k in want["reasons"]}
+    check(keys(got) == keys(want), got)
+    check(got["reasons"] == {"forward": 30, "no_service": 3}, got)
+    check([(s["name"], s["address"], s["protocol"], s["port"], s["packets"],
+            s["drops"]) for s in got["services"]] ==
+          [("www", VIP, "tcp", 80, 30, 0)], got)
+    check([b["backends"] for b in got["backends"]] == [["web/a"], ["web/b"]] and
+          sum(b["packets"] for b in got["backends"]) == 30 and
+          sum(b["bytes"] for b in got["backends"]) ==
+          got["services"][0]["bytes"] > 30 * 40, got)
+    got = show("stats", "--rate")
+    check(got["seconds"] >= 1 and got["reasons"]["forward"] == 0, got)
+    check([s["ready"] for s in show("services")["services"]] == [True])
+    check([p["eligible"] for p in show("pools")["pools"]] == [2])
+    check([b["pool"] for b in show("backends")["backends"]] == ["web"] * 2)
+    wait("the address to be in BIRD", lambda: show("bgp")["addresses"][0][
+        "in_bird"])
+    # a neighbour that is not there
+    address = "10.0.1.12/24", "dev", "eth0"
+    node.run("ip", "-n", n.far, "addr", "del", *address)
+    try:
+        node.run("ip", "-n", n.ns, "neigh", "flush", "all")
+        wait("the reason", lambda: show("neighbors")["neighbors"][1] == {
+            "address": "10.0.1.12", "backends": ["web/b"], "resolved": False,
+            "reason": "the neighbour does not answer"})
+    finally:
+        node.run("ip", "-n", n.far, "addr", "add", *address)
+
+
+CASES = [lists_are_as_documented, said_as_it_happens, each_gets_its_own,
+         a_rare_one_among_many, only_so_many_readers, one_that_stops_reading,
+         daemon_ends, reload_while_reading, text_and_count]
 
 
 def case(n, fn):
