@@ -267,7 +267,7 @@ event_wanted(const struct xlb_tables *t)
 static __always_inline void
 event_end(const struct pkt *p, enum xlb_reason reason)
 {
-	if (event_wanted(p->tables))
+	if (READ_ONCE(p->tables->settings.listening) != 0)
 		xlb_event(p->ctx, EVENT_WHAT(reason, p->backend), p->service);
 }
 

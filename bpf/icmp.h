@@ -65,6 +65,7 @@ icmp_echo(struct pkt *p, __u32 l4, int v6)
 	__u8 *icmp, *eth;
 
 	PKT_STAGE(v6 ? parse_address6(p) : parse_address4(p));
+	parse_source(p, v6);
 	first = get32(p->ip);
 	p->tos = be32(first) >> 16;
 	id = get32(p->ip + 4);

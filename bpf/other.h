@@ -353,6 +353,7 @@ too_big_answer(struct pkt *p, __u32 flags, __u32 mtu, int v6)
 	__u8 *eth;
 
 	PKT_STAGE(v6 ? parse_address6(p) : parse_address4(p));
+	parse_source(p, v6);
 	word = be32(get32(p->ip + 4));
 	if ((flags & OTHER_ERROR) || (!v6 && (!(word & ENCAP_DF) ||
 	    (word & PARSE_FRAGMENT_OFFSET))))

@@ -60,10 +60,8 @@ parse_address4(struct pkt *p)
 	p->ip = pkt_pull(p, PARSE_IP4_LEN);
 	if (p->ip == NULL)
 		PKT_END(XLB_REASON_NOT_VIP);
-	p->src[0] = p->dst[0] = 0;
-	p->src[1] = p->dst[1] = 0;
-	p->src[2] = p->dst[2] = be32(PARSE_V4_MAPPED);
-	p->src[3] = get32(p->ip + 12);
+	p->dst[0] = p->dst[1] = 0;
+	p->dst[2] = be32(PARSE_V4_MAPPED);
 	p->dst[3] = get32(p->ip + 16);
 	return PKT_NEXT;
 }
@@ -80,10 +78,6 @@ parse_address6(struct pkt *p)
 	p->ip = pkt_pull(p, PARSE_IP6_LEN);
 	if (p->ip == NULL)
 		PKT_END(XLB_REASON_NOT_VIP);
-	p->src[0] = get32(p->ip + 8);
-	p->src[1] = get32(p->ip + 12);
-	p->src[2] = get32(p->ip + 16);
-	p->src[3] = get32(p->ip + 20);
 	p->dst[0] = get32(p->ip + 24);
 	p->dst[1] = get32(p->ip + 28);
 	p->dst[2] = get32(p->ip + 32);
@@ -92,6 +86,16 @@ parse_address6(struct pkt *p)
 	if (parse_is_mapped(p->dst))
 		PKT_END(XLB_REASON_NOT_VIP);
 	return PKT_NEXT;
+}
+
+/* Only of what is for a VIP. */
+static __always_inline void
+parse_source(struct pkt *p, int v6)
+{
+	p->src[0] = v6 ? get32(p->ip + 8) : 0;
+	p->src[1] = v6 ? get32(p->ip + 12) : 0;
+	p->src[2] = v6 ? get32(p->ip + 16) : be32(PARSE_V4_MAPPED);
+	p->src[3] = get32(p->ip + (v6 ? 20 : 12));
 }
 
 /* The frame must hold what the IP header says; it may hold more. */

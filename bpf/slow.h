@@ -82,6 +82,14 @@ slow_ports(struct slow *s)
 	return slow_unserved(p);
 }
 
+static __always_inline enum xlb_reason
+slow_addresses(struct pkt *p, int v6)
+{
+	PKT_STAGE(v6 ? parse_address6(p) : parse_address4(p));
+	parse_source(p, v6);
+	return PKT_NEXT;
+}
+
 /* To the transport header. */
 static __always_inline enum xlb_reason
 slow_parse(struct slow *s)
@@ -89,7 +97,7 @@ slow_parse(struct slow *s)
 	struct pkt *p = &s->p;
 
 	PKT_STAGE(slow_link(s));
-	PKT_STAGE(s->v6 ? parse_address6(p) : parse_address4(p));
+	PKT_STAGE(s->v6 ? slow_addresses(p, 1) : slow_addresses(p, 0));
 	PKT_STAGE(vip_match(p));
 	PKT_STAGE(s->v6 ? slow_header6(s) : slow_header4(s));
 	p->pos = p->ip + s->l4;
@@ -158,8 +166,9 @@ __noinline int
 xlb_slow(struct sys_ctx *ctx)
 {
 	struct slow s = { .p = { .ctx = ctx, .pos = sys_data(ctx),
-	    .end = sys_end(ctx) } };
-	enum xlb_reason reason = slow_packet(&s);
+	    .end = sys_end(ctx), .tables = vip_tables() } };
+	enum xlb_reason reason = s.p.tables == NULL ? XLB_REASON_NOT_VIP :
+	    slow_packet(&s);
 
 	if (reason == PKT_NEXT)
 		return slow_later(&s, s.walk & WALK_LATER ? SLOW_FOLLOW :

@@ -62,9 +62,6 @@ vip_match(struct pkt *p)
 {
 	const struct xlb_vip *row;
 
-	p->tables = vip_tables();
-	if (p->tables == NULL)
-		PKT_END(XLB_REASON_NOT_VIP);
 	row = vip_find(p->tables, xlb_vip_hash(p->dst), p->dst);
 	if (row == NULL)
 		PKT_END(XLB_REASON_NOT_VIP);

@@ -82,7 +82,9 @@ xlb_balance(struct pkt *p, int v6)
 	enum xlb_reason reason;
 
 	PKT_STAGE(v6 ? parse_address6(p) : parse_address4(p));
-	PKT_STAGE(vip_match(p));
+	if (vip_match(p) != PKT_NEXT)
+		PKT_END(PKT_ELSE);
+	parse_source(p, v6);
 	PKT_STAGE(v6 ? parse_header6(p) : parse_header4(p));
 	PKT_STAGE(parse_ports(p));
 	PKT_STAGE(vip_source(p, v6));
@@ -112,10 +114,18 @@ SEC("xdp")
 int
 xlb(struct sys_ctx *ctx)
 {
-	struct pkt p = { .ctx = ctx, .pos = sys_data(ctx), .end = sys_end(ctx) };
+	struct pkt p = { .ctx = ctx, .pos = sys_data(ctx), .end = sys_end(ctx),
+	    .tables = vip_tables() };
 	enum xlb_reason reason;
 
+	if (p.tables == NULL)	/* the verifier's case: it is always there */
+		return XDP_PASS;
 	reason = xlb_packet(&p);
+	if (reason == PKT_ELSE) {
+		stats_reason(XLB_REASON_NOT_VIP);
+		event_end(&p, XLB_REASON_NOT_VIP);
+		return XDP_PASS;
+	}
 	if (pull_helps(ctx, reason))
 		reason = PKT_SLOW;
 	if (reason == PKT_SLOW)
@@ -130,7 +140,8 @@ xlb(struct sys_ctx *ctx)
 		return p.action;
 	}
 	stats_reason(reason);
-	event_end(&p, reason);
+	if (reason != XLB_REASON_NOT_VIP)	/* it is no IP packet */
+		event_end(&p, reason);
 	return reason_verdict(reason) == VERDICT_PASS ? XDP_PASS : XDP_DROP;
 }
 

@@ -19,6 +19,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -286,11 +287,24 @@ line_next(void)
 	return line + n;
 }
 
+/* Counters and limits are per CPU: all packets on one. */
+static void
+stay_here(void)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET((size_t)sched_getcpu(), &set);
+	if (sched_setaffinity(0, sizeof(set), &set) != 0)
+		fail("sched_setaffinity");
+}
+
 int
 main(void)
 {
 	char *s;
 
+	stay_here();
 	while ((s = line_next()) != NULL)
 		command(s);
 	return 0;
