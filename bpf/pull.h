@@ -17,29 +17,37 @@
 #define PULL_ADDRESSES (ETH_HLEN + PARSE_TAG_LEN + PARSE_IP6_LEN)
 #define PULL_PIECES (65536 / XLB_SCRATCH + 1)
 
+/* So many bytes of the frame from `at + PULL_BY` on move to `at`. */
+#define PULL_MOVE(ctx, r, at, len) \
+	(bpf_xdp_load_bytes(ctx, (at) + PULL_BY, (r)->bytes, len) != 0 || \
+	    bpf_xdp_store_bytes(ctx, at, (r)->bytes, len) != 0)
+
 int xlb_pull(struct sys_ctx *ctx);
 
 /* -1: the frame is spoiled. */
 __noinline int
 xlb_pull(struct sys_ctx *ctx)
 {
-	__u32 left = bpf_xdp_get_buff_len(ctx), at = 0, i, n;
+	__u32 left = bpf_xdp_get_buff_len(ctx), at = 0, i;
 	struct xlb_rare *r = rare_get();
 
 	if (r == NULL || left < ETH_HLEN ||
 	    bpf_xdp_adjust_head(ctx, -(int)PULL_BY) != 0)
 		return 0;
-	for (i = 0; i < PULL_PIECES && left > 0; i++) {
-		n = left < XLB_SCRATCH ? left : XLB_SCRATCH;
-		SYS_OPAQUE(n);
-		if (n < 1 || n > XLB_SCRATCH ||
-		    bpf_xdp_load_bytes(ctx, at + PULL_BY, r->bytes, n) != 0 ||
-		    bpf_xdp_store_bytes(ctx, at, r->bytes, n) != 0)
+	for (i = 0; i < PULL_PIECES && left >= XLB_SCRATCH; i++) {
+		if (PULL_MOVE(ctx, r, at, XLB_SCRATCH))
 			return -1;
-		at += n;
-		left -= n;
+		at += XLB_SCRATCH;
+		left -= XLB_SCRATCH;
 	}
-	return left > 0 ? -1 : (int)bpf_xdp_adjust_tail(ctx, -(int)PULL_BY);
+	if (left > 0) {
+		left--;
+		SYS_OPAQUE(left);
+		left = (left & (XLB_SCRATCH - 1)) + 1;
+		if (PULL_MOVE(ctx, r, at, left))
+			return -1;
+	}
+	return bpf_xdp_adjust_tail(ctx, -(int)PULL_BY);
 }
 
 /* True: there is more of the frame than the first buffer, which has less than
