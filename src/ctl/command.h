@@ -95,6 +95,9 @@ int pools_run(const struct context *x);
 int backends_run(const struct context *x);
 int neighbors_run(const struct context *x);
 int bgp_run(const struct context *x);
+int rings_run(const struct context *x);
+int flows_run(const struct context *x);
+int lookup_run(const struct context *x);
 int version_run(const struct context *x);	/* help.c */
 int help_run(const struct context *x);
 int completion_run(const struct context *x);	/* completion.c; hidden */

@@ -30,7 +30,7 @@ synopsis(const struct command *c, size_t most, char buf[SYNOPSIS_MAX])
 			len += (size_t)snprintf(buf + len, SYNOPSIS_MAX - len,
 			    f->flag == FLAG_FORCE ? " %s" : " [%s]",
 			    flag_text(f, flag));
-	if (len > most)
+	if (len > most && c->flags != 0)
 		len = (size_t)snprintf(buf, SYNOPSIS_MAX, "%s [OPTION...]",
 		    c->name);
 	snprintf(buf + len, SYNOPSIS_MAX - len, "%s%s",

@@ -2,6 +2,7 @@
 /* Commands that show one kind of object, a line each. */
 #include <string.h>
 
+#include "core/addr.h"
 #include "ctl/command.h"
 #include "ctl/fields.h"
 #include "ctl/grid.h"
@@ -17,10 +18,10 @@ struct list {
 };
 
 static int
-list_run(const struct context *x, const struct list *l)
+list_ask(const struct context *x, const struct list *l, json_t *args)
 {
 	json_t *reply, *result;
-	int status = ask(x, l->request, NULL, LIST_MS, &reply);
+	int status = ask(x, l->request, args, LIST_MS, &reply);
 
 	if (status != 0)
 		return status;
@@ -32,6 +33,12 @@ list_run(const struct context *x, const struct list *l)
 		l->print(result, x->colour);
 	json_decref(reply);
 	return status;
+}
+
+static int
+list_run(const struct context *x, const struct list *l)
+{
+	return list_ask(x, l, NULL);
 }
 
 static json_t *
@@ -300,4 +307,189 @@ neighbors_run(const struct context *x)
 	    neighbors_print };
 
 	return list_run(x, &l);
+}
+
+static json_t *
+rings_json(const json_t *result)
+{
+	return member_json(result, "rings");
+}
+
+static void
+share_cells(const json_t *ring, const json_t *b, long long weights,
+    struct grid *g)
+{
+	double slots = (double)number(ring, "slots");
+	double is = slots > 0 ? 100 * (double)number(b, "slots") / slots : 0;
+	double due = weights > 0 ? 100 * (double)number(b, "weight") /
+	    (double)weights : 0;
+
+	grid_cell(g, TINT_NONE, "  %s", text(b, "name"));
+	grid_cell(g, TINT_NONE, "%s", text(b, "address"));
+	grid_cell(g, TINT_NONE, "%lld", number(b, "slots"));
+	grid_cell(g, TINT_NONE, "%.2f%%", is);
+	grid_cell(g, TINT_NONE, "%.2f%%", due);
+}
+
+static void
+rings_print(const json_t *result, bool colour)
+{
+	static const char *const head[] = { "POOL/BACKEND", "ADDRESS", "SLOTS",
+	    "SHARE", "BY WEIGHT", NULL };
+	const json_t *list = json_object_get(result, "rings"), *r, *backends;
+	struct grid *g = grid_new("llrrr");
+	long long weights;
+	size_t i, j;
+
+	grid_heads(g, head);
+	for (i = 0; i < json_array_size(list); i++) {
+		r = json_array_get(list, i);
+		backends = json_object_get(r, "backends");
+		grid_line(g, number(r, "empty") > 0 ? TINT_BAD : TINT_NONE,
+		    "%s: %s, %lld slots: %lld moved lately, %lld looked up, "
+		    "%lld with an owner before, %lld empty", text(r, "pool"),
+		    text(r, "fingerprint"), number(r, "slots"),
+		    number(r, "moved"), number(r, "lookup"),
+		    number(r, "prev"), number(r, "empty"));
+		for (j = weights = 0; j < json_array_size(backends); j++)
+			weights += number(json_array_get(backends, j),
+			    "weight");
+		for (j = 0; j < json_array_size(backends); j++)
+			share_cells(r, json_array_get(backends, j), weights,
+			    g);
+	}
+	grid_end(g, colour);
+}
+
+int
+rings_run(const struct context *x)
+{
+	static const struct list l = { "rings", rings_json, rings_print };
+
+	return list_run(x, &l);
+}
+
+static json_t *
+whole_json(const json_t *result)
+{
+	return json_deep_copy(result);
+}
+
+static void
+flows_print(const json_t *result, bool colour)
+{
+	static const char *const head[] = { "BACKEND", "ADDRESS", "FLOWS",
+	    NULL };
+	const json_t *list = json_object_get(result, "backends"), *b;
+	json_t *ages = json_object_get(result, "ages"), *n;
+	long long all = number(result, "entries");
+	struct grid *g = grid_new("lr");
+	const char *age;
+	size_t i;
+
+	printf("%lld flows of %lld entries (%.1f %%): %lld established, %lld "
+	    "opening, %lld closing\n\n", number(result, "flows"), all,
+	    all > 0 ? 100 * (double)number(result, "flows") / (double)all : 0,
+	    number(result, "established"), number(result, "opening"),
+	    number(result, "closing"));
+	grid_cell(g, TINT_HEAD, "LAST USED");
+	grid_cell(g, TINT_HEAD, "FLOWS");
+	json_object_foreach(ages, age, n) {
+		grid_cell(g, TINT_NONE, "%s%s", strcmp(age, "older") == 0 ?
+		    "" : "< ", age);
+		grid_cell(g, TINT_NONE, "%lld",
+		    (long long)json_integer_value(n));
+	}
+	grid_end(g, colour);
+	g = grid_new("llr");
+	for (i = 0; i < json_array_size(list); i++) {
+		b = json_array_get(list, i);
+		if (i == 0) {
+			putchar('\n');
+			grid_heads(g, head);
+		}
+		joined_cell(g, json_object_get(b, "backends"));
+		grid_cell(g, TINT_NONE, "%s", text(b, "address"));
+		grid_cell(g, TINT_NONE, "%lld", number(b, "flows"));
+	}
+	grid_end(g, colour);
+}
+
+int
+flows_run(const struct context *x)
+{
+	static const struct list l = { "flows", whole_json, flows_print };
+
+	return list_run(x, &l);
+}
+
+static const char *
+name_or_none(const json_t *o, const char *key)
+{
+	return text(o, key)[0] != '\0' ? text(o, key) : "none";
+}
+
+static void
+lookup_print(const json_t *r, bool colour)
+{
+	static const char *const said[][2] = {
+		{ "ring", "its slot's owner" },
+		{ "entry", "the flow table has it" },
+		{ "prev", "not known: most likely began before the slot moved"
+		    },
+		{ "no_backend", "its slot has no owner: dropped" } };
+	const json_t *e = json_object_get(r, "entry");
+	struct grid *g = grid_new("ll");
+	size_t i;
+
+	grid_cell(g, TINT_HEAD, "service");
+	grid_cell(g, TINT_NONE, "%s", text(r, "service"));
+	grid_cell(g, TINT_HEAD, "backend");
+	for (i = 0; i < sizeof(said) / sizeof(said[0]) - 1; i++)
+		if (strcmp(said[i][0], text(r, "why")) == 0)
+			break;
+	grid_cell(g, text(r, "backend")[0] != '\0' ? TINT_GOOD : TINT_BAD,
+	    "%s/%s: %s", text(r, "pool"), name_or_none(r, "backend"),
+	    said[i][1]);
+	grid_cell(g, TINT_HEAD, "slot");
+	grid_cell(g, TINT_NONE, "%lld: owner %s, before %s, %s",
+	    number(r, "slot"), name_or_none(r, "cur"),
+	    name_or_none(r, "prev"), yes(r, "lookup") ?
+	    "every packet is looked up" : "stable");
+	grid_cell(g, TINT_HEAD, "entry");
+	if (json_is_object(e))
+		grid_cell(g, TINT_NONE, "%s, %s, used %lld s ago",
+		    name_or_none(e, "backend"), yes(e, "closing") ? "closing" :
+		    yes(e, "confirmed") ? "established" : "opening",
+		    number(e, "age"));
+	else
+		grid_cell(g, TINT_NONE, "none");
+	grid_end(g, colour);
+}
+
+int
+lookup_run(const struct context *x)
+{
+	static const struct list l = { "lookup", whole_json, lookup_print };
+	struct addr a[2];
+	uint16_t port;
+	int i;
+
+	if (strcmp(x->arg[0], "tcp") != 0 && strcmp(x->arg[0], "udp") != 0) {
+		complain("lookup: %s is neither tcp nor udp", x->arg[0]);
+		return STATUS_USAGE;
+	}
+	for (i = 0; i < 2; i++)
+		if (addrport_parse(x->arg[1 + i], &a[i], &port) < 0) {
+			complain("lookup: %s is neither ADDRESS:PORT nor "
+			    "[ADDRESS]:PORT", x->arg[1 + i]);
+			return STATUS_USAGE;
+		}
+	if (addr_is4(&a[0]) != addr_is4(&a[1])) {
+		complain("lookup: %s and %s are of different families",
+		    x->arg[1], x->arg[2]);
+		return STATUS_USAGE;
+	}
+	return list_ask(x, &l, json_pack("{s:s, s:s, s:s}", "protocol",
+	    x->arg[0], "source", x->arg[1], "destination", x->arg[2]));
 }

@@ -30,6 +30,12 @@ const struct command command_table[] = {
 	    "show the pools, and whether they are ready", pools_run },
 	{ "backends", "", 0, 0, 0, COMPLETE_NONE,
 	    "show each backend, its share and its health", backends_run },
+	{ "rings", "", 0, 0, 0, COMPLETE_NONE,
+	    "show each pool's ring: shares, and what has moved", rings_run },
+	{ "flows", "", 0, 0, 0, COMPLETE_NONE,
+	    "count the flows in the table", flows_run },
+	{ "lookup", "tcp|udp SRC:PORT DST:PORT", 3, 3, 0, COMPLETE_NONE,
+	    "show where a flow goes, and why", lookup_run },
 	{ "neighbors", "", 0, 0, 0, COMPLETE_NONE,
 	    "show how each backend is reached", neighbors_run },
 	{ "bgp", "", 0, 0, 0, COMPLETE_NONE,
@@ -52,8 +58,7 @@ const struct command command_table[] = {
 	{ .name = NULL }
 };
 
-const char *const command_later[] = { "flows", "rings", "lookup",
-    "import-keepalived", NULL };
+const char *const command_later[] = { "import-keepalived", NULL };
 
 const struct flag_row flag_table[] = {
 	{ "--json", FLAG_JSON, true, "print JSON", NULL, COMPLETE_NONE },

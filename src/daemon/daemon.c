@@ -369,6 +369,7 @@ daemon_close(struct daemon *d)
 {
 	handlers_close(d);
 	listeners_close(d);
+	flows_close(d);
 	ctl_close(d->ctl);
 	prober_close(d->prober);
 	bird_close(d->bird);

@@ -62,6 +62,10 @@ struct reload_wait {
 	sd_event_source *timer;
 };
 
+struct status_ring;
+struct flows_scan;
+struct listeners;
+
 struct daemon {
 	struct options opt;
 	sd_event *ev;
@@ -109,6 +113,7 @@ struct daemon {
 	struct lifecycle lifecycle;
 	struct reload_wait reload;
 	struct listeners *listeners;	/* of events */
+	struct flows_scan *scan;	/* under way; NULL */
 	int status;		/* exit status when the loop ends */
 	bool again;		/* execute ourselves anew when the loop ends */
 };
@@ -195,10 +200,32 @@ void listeners_follow(struct daemon *d);	/* numbers have changed */
 void listeners_add(struct daemon *d, struct ctl_request *rq,
     const json_t *args);
 
-/* stats.c: results of the commands of these names. NULL: the maps cannot be
+/* stats.c: who has an address, sorted by it. The rows are the heap's. */
+struct members {
+	struct member {
+		const struct conf_pool *pool;
+		const struct conf_backend *backend;
+	} *row;
+	size_t n;
+};
+void members_init(struct members *m, const struct conf *c);
+/* "POOL/NAME" of all that have this address. */
+json_t *members_json(const struct members *m, const struct addr *addr);
+
+/* Results of the commands of these names. NULL: the maps cannot be
  * read. */
 json_t *stats_build(struct daemon *d);
 json_t *neighbors_build(struct daemon *d);
+
+/* lookup.c: of the commands of these names. */
+void handle_lookup(struct daemon *d, struct ctl_request *rq,
+    const json_t *args);
+json_t *rings_build(struct daemon *d, const struct status_ring *ring);
+
+/* flows.c: answers later, when all of the table was looked at. */
+void handle_flows(struct daemon *d, struct ctl_request *rq,
+    const json_t *args);
+void flows_close(struct daemon *d);
 
 /* handlers.c */
 void handlers_request(struct ctl_request *rq, const char *command,

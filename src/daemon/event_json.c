@@ -50,8 +50,8 @@ event_names_init(struct event_names *names, const struct conf *conf,
 	}
 }
 
-static const char *
-backend_name(const struct event_names *names, const struct conf_pool *pool,
+const char *
+event_backend(const struct event_names *names, const struct conf_pool *pool,
     uint32_t number)
 {
 	const struct state *w = names->wanted;
@@ -145,7 +145,7 @@ event_build(const struct xlb_event *e, const struct event_names *names,
 	const struct conf_service *s = e->service < XLB_SERVICES ?
 	    names->service[e->service] : NULL;
 	const char *backend = s != NULL && e->backend != 0 ?
-	    backend_name(names, s->pool, e->backend) : NULL;
+	    event_backend(names, s->pool, e->backend) : NULL;
 	uint32_t ports = ntohl(e->ports);
 	json_t *o;
 

@@ -21,6 +21,10 @@ struct event_names {
 void event_names_init(struct event_names *names, const struct conf *conf,
     const struct state *wanted, const struct prog_link *link);
 
+/* What a pool calls a backend number; NULL: it has none of that. */
+const char *event_backend(const struct event_names *names,
+    const struct conf_pool *pool, uint32_t number);
+
 /* `realtime`: CLOCK_REALTIME when CLOCK_MONOTONIC was 0, ns. */
 json_t *event_build(const struct xlb_event *e, const struct event_names *names,
     int64_t realtime);

@@ -359,6 +359,13 @@ handle_neighbors(struct daemon *d, struct ctl_request *rq, const json_t *args)
 	reply_result(rq, neighbors_build(d));
 }
 
+static void
+handle_rings(struct daemon *d, struct ctl_request *rq, const json_t *args)
+{
+	(void)args;
+	reply_result(rq, rings_build(d, rings(d)));
+}
+
 static const struct handler {
 	const char *command;
 	bool changes;		/* for root and xlb-admin */
@@ -368,9 +375,12 @@ static const struct handler {
 	{ "drain", true, handle_drain },
 	{ "events", false, listeners_add },
 	{ "fingerprint", false, handle_fingerprint },
+	{ "flows", false, handle_flows },
+	{ "lookup", false, handle_lookup },
 	{ "neighbors", false, handle_neighbors },
 	{ "reload", true, handle_reload },
 	{ "restart", true, handle_restart },
+	{ "rings", false, handle_rings },
 	{ "stats", false, handle_stats },
 	{ "status", false, handle_status },
 	{ "stop", true, handle_stop },

@@ -65,15 +65,6 @@ services_json(struct maps *m, const struct daemon *d)
 	return list;
 }
 
-/* Who has an address, sorted by it. */
-struct members {
-	struct member {
-		const struct conf_pool *pool;
-		const struct conf_backend *backend;
-	} *row;
-	size_t n;
-};
-
 static int
 member_order(const void *a, const void *b)
 {
@@ -83,7 +74,7 @@ member_order(const void *a, const void *b)
 	return c != 0 ? c : strcmp(x->pool->name, y->pool->name);
 }
 
-static void
+void
 members_init(struct members *m, const struct conf *c)
 {
 	const struct conf_pool *p;
@@ -102,8 +93,7 @@ members_init(struct members *m, const struct conf *c)
 	qsort(m->row, m->n, sizeof(*m->row), member_order);
 }
 
-/* "POOL/NAME" of all that have this address. */
-static json_t *
+json_t *
 members_json(const struct members *m, const struct addr *addr)
 {
 	json_t *list = json_array();

@@ -24,6 +24,7 @@ libxlbio_a_SOURCES += src/io/tun.c src/io/tun.h
 libxlbio_a_SOURCES += src/io/notify.c src/io/notify.h
 libxlbio_a_SOURCES += src/io/maps_bpf.c src/io/maps.h src/io/maps_int.h
 libxlbio_a_SOURCES += src/io/maps_do.c src/io/maps_ring.c src/io/maps_table.c
+libxlbio_a_SOURCES += src/io/maps_lookup.c src/io/maps_hash.c
 libxlbio_a_SOURCES += src/io/maps_stats.c
 libxlbio_a_SOURCES += src/io/events.c src/io/events.h
 libxlbio_a_SOURCES += src/io/ctl_stream.c src/io/ctl_int.h

@@ -7,6 +7,7 @@
 #ifndef XLB_MAPS_H
 #define XLB_MAPS_H
 
+#include "core/lookup.h"
 #include "core/plan.h"
 #include "core/state.h"
 
@@ -33,6 +34,37 @@ int maps_backend_stats(struct maps *m, uint32_t number,
 
 /* Outer checksums that took all of the payload. */
 int maps_csum_full(struct maps *m, uint64_t *out);
+
+/* Where a flow goes, and the words that say so. 0; -ENOENT: no service; -errno. */
+struct maps_found {
+	uint64_t service;	/* XLB_SERVICE_WORD() */
+	struct lookup_hash hash;
+	uint32_t word;		/* of the slot */
+	uint64_t entry, now;	/* of the flow table, 0: none; the clock, ns */
+	uint32_t backend;	/* number; 0: none */
+	enum lookup_why why;
+};
+int maps_lookup(struct maps *m, const struct lookup_flow *f,
+    struct maps_found *out);
+uint64_t maps_clock(void);	/* the packet program's, ns */
+
+/* How many slots of a ring are looked up, remember an owner before, have none.
+ * 0, or -ENOENT. */
+struct maps_ring_count {
+	uint32_t lookup, prev, empty;
+	uint32_t moved;		/* whose owner before is still remembered */
+};
+int maps_ring_count(struct maps *m, uint32_t number,
+    struct maps_ring_count *out);
+
+/* The flow table, to be read in slices: it stays mapped, whatever becomes of
+ * it, until maps_flows_close(). NULL: it cannot be, logged. */
+struct maps_flows {
+	struct xlb_flow_set *set;
+	uint32_t n;		/* sets, a power of two */
+};
+struct maps_flows *maps_flows_open(struct maps *m);
+void maps_flows_close(struct maps_flows *f);	/* NULL is allowed */
 
 /* Health verdicts. The table is in `a`, sorted. 0, or -errno. */
 int maps_health_read(struct maps *m, struct arena *a, struct health_table *t);

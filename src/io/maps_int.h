@@ -80,6 +80,10 @@ void table_graced(struct maps *m);	/* a grace period has passed */
 /* maps_stats.c: the counters `of`, in the first CPU's memory, on all of them */
 void stats_zero(struct maps *m, void *of, size_t size);
 
+/* maps_hash.c */
+void maps_hash(const struct xlb_settings *s, const struct lookup_flow *f,
+    uint32_t service_flags, struct lookup_hash *out);
+
 /* maps_do.c */
 int maps_grace(struct maps *m);
 

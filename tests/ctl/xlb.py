@@ -133,7 +133,18 @@ EXITS = [
     (["events", "--count=8"], BEGUN + STREAM, 1, "xlb: xlbd ended\n"),
     (["events"], reply(1, ["no service is named x"]), 1, "no service is na"),
     *((([c], None, 4, "xlb: xlbd is not running")) for c in
-      "services pools backends neighbors bgp stats".split()),
+      "services pools backends neighbors bgp stats rings flows".split()),
+    (["lookup", "tcp", "192.0.2.7:1", "203.0.113.1:80"], None, 4,
+     "xlb: xlbd is not running"),
+    (["lookup", "tcp", "192.0.2.7:1", "203.0.113.1:80"],
+     reply(1, ["no service matches"]), 1, "no service matches"),
+    (["lookup", "tcp", "192.0.2.7:1"], None, 2, "lookup wants an argument"),
+    (["lookup", "sctp", "192.0.2.7:1", "203.0.113.1:80"], None, 2,
+     "lookup: sctp is neither tcp nor udp"),
+    (["lookup", "tcp", "192.0.2.7", "203.0.113.1:80"], None, 2,
+     "lookup: 192.0.2.7 is neither ADDRESS:PORT nor [ADDRESS]:PORT"),
+    (["lookup", "tcp", "192.0.2.7:1", "[2001:db8::1]:80"], None, 2,
+     "are of different families"),
     (["stats"], reply(1, ["the maps cannot be read"]), 1, "the maps cannot"),
     (["stats", "--rate"], reply(1, ["permission denied"]), 1, "permission"),
     (["neighbors"], reply(1, ["xlbd is starting"]), 1, "xlbd is starting"),
@@ -221,7 +232,7 @@ EXITS = [
     (["fingerprint"], reply(web="0123456789abcdef"), 0, ""),
     (["bird-config"], None, 3, "/etc"),
 ]
-LATER = "flows rings lookup import-keepalived".split()
+LATER = "import-keepalived".split()
 
 
 @test
@@ -508,16 +519,24 @@ def lists_as_text():
                         for p in status["pools"] for b in p["backends"]]})
                 else:
                     equal(j, {command: status[command]})
-    for name in ("stats", "neighbors"):
-        answer = json.loads((LISTS / f"{name}.json").read_text())
-        with daemon(**{name: reply(**answer)}) as s:
-            r = xlb(name, run_dir=s.dir)
+    flow = ["tcp", "192.0.2.7:1", "203.0.113.1:80"]
+    for path in sorted(LISTS.glob("*.json")):
+        answer = json.loads(path.read_text())
+        name = path.stem
+        args = [name.split("-")[0]]
+        args += flow if args[0] == "lookup" else []
+        with daemon(**{args[0]: reply(**answer)}) as s:
+            r = xlb(*args, run_dir=s.dir)
             expect(r, 0, None, "")
             golden(f"../lists/{name}.txt", r.stdout)
             for line in r.stdout.splitlines():
                 equal(line, line.rstrip(), "blanks at the end")
-            equal(json.loads(xlb(name, "--json", run_dir=s.dir).stdout),
+            equal(json.loads(xlb(*args, "--json", run_dir=s.dir).stdout),
                   {"schema": 1, **answer})
+            if args[0] == "lookup":
+                equal(s.requests[-1]["args"], {
+                    "protocol": flow[0], "source": flow[1],
+                    "destination": flow[2]})
 
 
 @test

@@ -56,7 +56,7 @@ class Client:
         node.run("ip", "-n", n.far, "route", "replace", f"{VIP}/32", "via",
                  "10.0.1.1")
 
-    def send(self, ports, kind=socket.SOCK_STREAM, count=1):
+    def send(self, ports, kind=socket.SOCK_STREAM, count=1, sport=0):
         """A SYN, or a datagram, to each port."""
         here = os.open("/proc/self/ns/net", os.O_RDONLY)
         there = os.open(f"/run/netns/{self.ns}", os.O_RDONLY)
@@ -66,6 +66,8 @@ class Client:
                 for _ in range(count):
                     with socket.socket(socket.AF_INET, kind) as s:
                         s.setblocking(False)
+                        if sport:
+                            s.bind(("10.0.1.254", sport))
                         try:
                             s.connect((VIP, port))
                             if kind == socket.SOCK_DGRAM:
@@ -353,7 +355,78 @@ def lists_are_as_documented(n):
         node.run("ip", "-n", n.far, "addr", "add", *address)
 
 
-CASES = [lists_are_as_documented, said_as_it_happens, each_gets_its_own,
+def lookup_says_what_packets_do(n):
+    """By the program's own word, event by event."""
+    up(n, listen="tcp/80, udp/443")
+    client = Client(n)
+    ports = range(45000, 45024)
+
+    def look(port, kind="tcp", to=80):
+        rc, out, err = n.xlb("lookup", kind, f"10.0.1.254:{port}",
+                             f"{VIP}:{to}", "--json")
+        check(rc == 0 and err == "", rc, err)
+        return json.loads(out)
+
+    def sent():
+        r = Reader(n, "--reason", "new_flow")
+        for port in ports:
+            client.send([80], sport=port)
+        wait("the flows", lambda: set(ports) <= {
+            e["source_port"] for e in list(r.got)})
+        r.close()
+        return {e["source_port"]: e["backend"] for e in r.got}
+    check(look(45000)["entry"] is None, "an entry before the flow")
+    before = sent()
+    check(set(before.values()) == {"a", "b"}, before)
+    for port in ports:
+        got = look(port)
+        check(keys(got) == keys(documented("lookup")[0]), got)
+        check((got["service"], got["pool"], got["backend"], got["cur"]) ==
+              ("www", "web", before[port], before[port]) and
+              0 <= got["slot"] < 65537, got)
+        check(got["entry"]["backend"] == before[port] and
+              not got["entry"]["confirmed"] and got["entry"]["age"] < 30, got)
+    check(look(45000, "udp", 443)["entry"] is None, "UDP in a stable slot")
+    # what moves keeps its flows
+    check(n.xlb("drain", "web/a")[0] == 0)
+    moved = [p for p in ports if before[p] == "a"]
+    for port in ports:
+        got = look(port)
+        check((got["backend"], got["cur"], got["lookup"]) ==
+              (before[port], "b", port in moved), got)
+        check((got["prev"], got["why"]) == (("a", "entry") if port in moved
+                                            else (None, "ring")), got)
+    new = next(g for g in map(look, range(46000, 46100)) if g["prev"])
+    check((new["backend"], new["why"], new["entry"]) == ("a", "prev", None),
+          new)
+    check(sent() == before, "SYNs that are sent again")
+    check(" a: the flow table has it\n".replace(" a", "web/a") in n.xlb(
+        "lookup", "tcp", f"10.0.1.254:{moved[0]}", f"{VIP}:80")[1])
+
+    rings = json.loads(n.xlb("rings", "--json")[1])
+    check(keys(rings) == keys(documented("rings")[0]), rings)
+    ring = rings["rings"][0]
+    check([b["slots"] for b in ring["backends"]] == [0, 65537] and
+          ring["lookup"] == ring["prev"] == ring["moved"] in (32768, 32769) and
+          ring["empty"] == 0, ring)
+    check(ring["fingerprint"] == n.status()["pools"][0]["fingerprint"])
+    flows = json.loads(n.xlb("flows", "--json")[1])
+    want = documented("flows")[0]
+    check(keys(flows) == keys(want), flows)
+    check(flows["flows"] == flows["opening"] == len(ports) and
+          [b["flows"] for b in flows["backends"]] ==
+          [len(moved), len(ports) - len(moved)] and
+          sum(flows["ages"].values()) == len(ports), flows)
+    for args, status, text in (
+            (("tcp", "10.0.1.254:1", f"{VIP}:81"), 1, "no service matches\n"),
+            (("tcp", "10.0.1.254:1", "203.0.113.9:80"), 1,
+             "no service matches\n"),
+            (("udp", "10.0.1.254:1", f"{VIP}:80"), 1, "no service matches\n")):
+        rc, out, err = n.xlb("lookup", *args)
+        check((rc, out, err) == (status, "", text), args, rc, out, err)
+
+
+CASES = [lookup_says_what_packets_do, lists_are_as_documented, said_as_it_happens, each_gets_its_own,
          a_rare_one_among_many, only_so_many_readers, one_that_stops_reading,
          daemon_ends, reload_while_reading, text_and_count]
 
@@ -380,7 +453,7 @@ def main():
     n = node.Node()
     n.start_bird()
     return tap.run([(fn.__name__, functools.partial(case, n, fn))
-                    for fn in CASES])
+                    for fn in CASES if len(sys.argv) < 2 or fn.__name__ in sys.argv])
 
 
 if __name__ == "__main__":

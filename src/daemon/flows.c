@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Counts the flows in the table, in slices that hold the loop for less than a
+ * millisecond each. */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "daemon/daemon.h"
+#include "daemon/status.h"
+#include "io/log.h"
+#include "io/maps.h"
+
+#define SLICE_NS 500000
+#define AT_ONCE 512		/* sets, then the clock is looked at */
+#define NS UINT64_C(1000000000)
+
+/* Flows by how long ago they were used; the last one is the rest. */
+static const struct {
+	const char *name;
+	uint64_t below;		/* ns */
+} age_row[] = {
+	{ "10s", 10 * NS }, { "1m", 60 * NS }, { "10m", 600 * NS },
+	{ "1h", 3600 * NS }, { "older", UINT64_MAX }
+};
+#define AGES (sizeof(age_row) / sizeof(age_row[0]))
+
+struct flows_scan {
+	struct daemon *d;
+	struct ctl_request *rq;
+	sd_event_source *next;
+	struct maps_flows *flows;
+	uint32_t at;		/* set */
+	uint64_t now;
+	uint64_t established, opening, closing;
+	uint64_t age[AGES];
+	uint64_t backend[XLB_BACKENDS];	/* by number */
+};
+
+/* One that binds its flow no more is as good as not there. */
+static bool
+entry_dead(uint64_t entry, uint64_t age)
+{
+	uint64_t life = entry & XLB_FLOW_CLOSING ? XLB_FLOW_SESSION :
+	    entry & XLB_FLOW_CONFIRMED ? XLB_FLOW_KNOWN : XLB_FLOW_OPENING;
+
+	return age > life << XLB_FLOW_TICK_SHIFT;
+}
+
+static void
+entry_count(struct flows_scan *s, uint64_t entry)
+{
+	uint64_t age = lookup_age(entry, s->now);
+	size_t i = 0;
+
+	if (XLB_FLOW_BACKEND(entry) == 0 ||
+	    XLB_FLOW_BACKEND(entry) >= XLB_BACKENDS || entry_dead(entry, age))
+		return;
+	if (entry & XLB_FLOW_CLOSING)
+		s->closing++;
+	else if (entry & XLB_FLOW_CONFIRMED)
+		s->established++;
+	else
+		s->opening++;
+	while (age >= age_row[i].below && i + 1 < AGES)
+		i++;
+	s->age[i]++;
+	s->backend[XLB_FLOW_BACKEND(entry)]++;
+}
+
+static void
+scan_free(struct flows_scan *s)
+{
+	s->d->scan = NULL;
+	sd_event_source_disable_unref(s->next);
+	maps_flows_close(s->flows);
+	free(s);
+}
+
+static json_t *
+scan_result(const struct flows_scan *s)
+{
+	const struct state *w = &s->d->wanted;
+	json_t *list = json_array(), *ages = json_object();
+	struct members members;
+	uint64_t n;
+	size_t i;
+
+	members_init(&members, s->d->config->conf);
+	for (i = 0; i < w->nbackend; i++) {
+		n = s->backend[w->backend[i].number % XLB_BACKENDS];
+		json_array_append_new(list, json_pack("{s:o, s:o, s:I}",
+		    "address", addr_json(&w->backend[i].addr), "backends",
+		    members_json(&members, &w->backend[i].addr), "flows",
+		    (json_int_t)n));
+	}
+	free(members.row);
+	for (i = 0; i < AGES; i++)
+		json_object_set_new(ages, age_row[i].name,
+		    json_integer((json_int_t)s->age[i]));
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:o, s:o}",
+	    "entries", (json_int_t)s->flows->n * XLB_FLOW_WAYS,
+	    "flows", (json_int_t)(s->established + s->opening + s->closing),
+	    "established", (json_int_t)s->established,
+	    "opening", (json_int_t)s->opening,
+	    "closing", (json_int_t)s->closing, "ages", ages,
+	    "backends", list);
+}
+
+static uint64_t
+clock_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * NS + (uint64_t)ts.tv_nsec;
+}
+
+static int
+on_slice(sd_event_source *source, void *arg)
+{
+	struct flows_scan *s = arg;
+	uint64_t begin = clock_ns();
+	json_t *reply;
+	uint32_t i, way;
+
+	do {
+		for (i = 0; i < AT_ONCE && s->at < s->flows->n; i++, s->at++)
+			for (way = 0; way < XLB_FLOW_WAYS; way++)
+				entry_count(s, __atomic_load_n(
+				    &s->flows->set[s->at].entry[way],
+				    __ATOMIC_RELAXED));
+	} while (s->at < s->flows->n && clock_ns() - begin < SLICE_NS);
+	if (s->at < s->flows->n) {
+		sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+		return 0;
+	}
+	reply = ctl_message(0);
+	json_object_set_new(reply, "result", scan_result(s));
+	ctl_reply(s->rq, reply);
+	scan_free(s);
+	return 0;
+}
+
+static void
+refuse(struct ctl_request *rq, const char *why)
+{
+	json_t *reply = ctl_message(1);
+
+	ctl_error(reply, "%s", why);
+	ctl_reply(rq, reply);
+}
+
+void
+handle_flows(struct daemon *d, struct ctl_request *rq, const json_t *args)
+{
+	struct flows_scan *s;
+
+	(void)args;
+	if (d->scan != NULL) {
+		refuse(rq, "the flows are being counted for another one");
+		return;
+	}
+	s = calloc(1, sizeof(*s));
+	if (s == NULL)
+		fatal("flows");
+	s->d = d;
+	s->rq = rq;
+	s->now = maps_clock();
+	d->scan = s;
+	s->flows = maps_flows_open(prog_maps(d->prog));
+	if (s->flows == NULL ||
+	    sd_event_add_defer(d->ev, &s->next, on_slice, s) < 0 ||
+	    sd_event_source_set_priority(s->next, SD_EVENT_PRIORITY_IDLE) < 0) {
+		refuse(rq, "the flow table cannot be read");
+		scan_free(s);
+	}
+}
+
+void
+flows_close(struct daemon *d)
+{
+	if (d->scan == NULL)
+		return;
+	refuse(d->scan->rq, "xlbd ends");
+	scan_free(d->scan);
+}
