@@ -102,7 +102,7 @@ xlb_echo(struct sys_ctx *ctx, __u64 packet, __u32 v6)
 	p.len = OTHER_LEN(packet);
 	p.l4_len = p.len - l4;
 	p.link_len = OTHER_LINK_LEN(packet);
-	p.frame_len = bpf_xdp_get_buff_len(ctx) - p.link_len;
+	p.frame_len = parse_frame_len(ctx) - p.link_len;
 	p.pos = sys_data(ctx) + p.link_len;
 	reason = v6 ? icmp_echo(&p, l4, 1) : icmp_echo(&p, l4, 0);
 	stats_reason(reason);

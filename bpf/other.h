@@ -36,7 +36,7 @@ other_again(struct other *o, __u64 packet)
 	p->ip = sys_data(p->ctx) + p->link_len;
 	if (p->ip + PARSE_IP4_LEN > sys_end(p->ctx))
 		PKT_END(XLB_REASON_ENCAP_FAILED);
-	p->frame_len = bpf_xdp_get_buff_len(p->ctx) - p->link_len;
+	p->frame_len = parse_frame_len(p->ctx) - p->link_len;
 	word = be32(get32(p->ip));
 	p->tos = o->v6 ? word >> 20 : word >> 16;
 	p->tables = vip_tables();
@@ -393,7 +393,7 @@ xlb_too_big(struct sys_ctx *ctx, __u64 packet, __u64 service, __u32 flags,
 	p.service = service;
 	p.len = OTHER_LEN(packet);
 	p.link_len = OTHER_LINK_LEN(packet);
-	p.frame_len = bpf_xdp_get_buff_len(ctx) - p.link_len;
+	p.frame_len = parse_frame_len(ctx) - p.link_len;
 	p.pos = sys_data(ctx) + p.link_len;
 	reason = flags & OTHER_V6 ? too_big_answer(&p, flags, mtu, 1) :
 	    too_big_answer(&p, flags, mtu, 0);

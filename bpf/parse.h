@@ -28,6 +28,14 @@ enum { PARSE_FIN = 1, PARSE_SYN = 2, PARSE_RST = 4, PARSE_PSH = 8,
 /* The program is marked xdp.frags: a frame may have more than one buffer. */
 SYS_RODATA __u8 frags = 0;
 
+/* Bytes of all of it. The helper call is not for those who have one buffer. */
+static __always_inline __u32
+parse_frame_len(struct sys_ctx *ctx)
+{
+	return frags ? bpf_xdp_get_buff_len(ctx) :
+	    (__u32)(sys_end(ctx) - sys_data(ctx));
+}
+
 static __always_inline int
 parse_is_tag(__be16 ethertype)
 {

@@ -74,7 +74,7 @@ side_open(struct side *s, const struct bench_case *c, const struct bench *b,
 {
 	uint32_t zero = 0, flags = b->frags ? BPF_F_XDP_HAS_FRAGS : 0;
 	struct driver_bpf *d = driver_bpf__open();
-	struct bench_frame frame;
+	struct bench_frame frame = { 0 };
 	int fd, e;
 
 	if (d == NULL) {

@@ -27,6 +27,7 @@ extern const size_t bench_cases;
 #define BENCH_VIP6 "2001:db8:5::10"
 #define BENCH_ELSE4 "203.0.113.210"	/* nobody's */
 #define BENCH_PORT 443
+#define BENCH_PORT_GUE 8080
 
 /* xlb with services, backends and rings: its descriptor, or -1 after saying
  * why. `insns` as loaded. */

@@ -101,6 +101,47 @@ frame_ack6(struct bench_frame *f)
 	memcpy(f->word, frame, sizeof(frame));
 }
 
+static void
+frame_gue(struct bench_frame *f)
+{
+	uint16_t port = htons(BENCH_PORT_GUE);
+
+	frame_ack(f);
+	memcpy((uint8_t *)f->word + f->ports + 2, &port, sizeof(port));
+}
+
+/* From a router, about what the VIP sent: there the client is the destination,
+ * and the VIP's port the first. */
+static void
+frame_icmp(struct bench_frame *f)
+{
+	static const uint8_t router[4] = { 198, 51, 100, 1 };
+	uint8_t frame[BENCH_FRAME] = { 0 };
+	size_t at = link_put(frame, ETHERTYPE_IP), quote;
+	uint16_t port = htons(BENCH_PORT);
+
+	at = ip4_put(f, frame, at, BENCH_VIP4, IPPROTO_ICMP);
+	memcpy(frame + f->address, router, sizeof(router));
+	frame[at] = 3;		/* unreachable: fragmentation needed */
+	frame[at + 1] = 4;
+	quote = at + 8;
+	at = ip4_put(f, frame, quote, BENCH_VIP4, IPPROTO_TCP);
+	memcpy(frame + quote + offsetof(struct iphdr, saddr),
+	    frame + quote + offsetof(struct iphdr, daddr), 4);
+	f->address = (uint32_t)(quote + offsetof(struct iphdr, daddr));
+	memcpy(frame + at, &port, sizeof(port));
+	f->ports = (uint32_t)at + 2;
+	memcpy(f->word, frame, sizeof(frame));
+}
+
+static void
+frame_frag(struct bench_frame *f)
+{
+	frame_ack(f);
+	f->fragment = (uint32_t)(sizeof(struct ether_header) +
+	    offsetof(struct iphdr, frag_off));
+}
+
 const struct bench_case bench_case[] = {
 	{ "ack", NULL, frame_ack, XDP_TX,
 	    "established TCP over IPv4, IPIP, stable ring" },
@@ -108,12 +149,13 @@ const struct bench_case bench_case[] = {
 	    "the same over IPv6, IPv6 backends" },
 	{ "mix", "flow table", NULL, 0,
 	    "SYN, 4 ACK, PSH, FIN, ACK per flow" },
-	{ "gue", "GUE", NULL, 0, "ack in GUE" },
+	{ "gue", NULL, frame_gue, XDP_TX, "ack in GUE" },
 	{ "syn", "flow table", NULL, 0,
 	    "distinct SYNs above the insert budget" },
 	{ "lookup", "flow table", NULL, 0, "ack, every slot LOOKUP" },
 	{ "pass", NULL, frame_pass, XDP_PASS, "not for a VIP" },
-	{ "icmp", "ICMP errors", NULL, 0, "errors that quote a flow" },
-	{ "frag", "fragments", NULL, 0, "fragments, first and later" },
+	{ "icmp", NULL, frame_icmp, XDP_TX, "errors that quote a flow" },
+	{ "frag", NULL, frame_frag, XDP_TX,
+	    "fragments of ack, the first and a later one by turns" },
 };
 const size_t bench_cases = sizeof(bench_case) / sizeof(bench_case[0]);

@@ -45,6 +45,14 @@ flow_next(void)
 	return (__u64)((__u32)count * 2654435761U) * flows >> 32;
 }
 
+/* A first fragment, then a later one, of one datagram. */
+static __always_inline __u32
+fragment_next(__u8 *at)
+{
+	*(__u16 *)at = swap16(count & 1 ? 0x0010 : 0x2000);
+	return (__u64)((__u32)(count / 2) * 2654435761U) * flows >> 32;
+}
+
 int driver(struct xdp_md *ctx);
 int bare(struct xdp_md *ctx);
 
@@ -54,6 +62,7 @@ driver(struct xdp_md *ctx)
 {
 	int grown = (int)(ctx->data_end - ctx->data) - BENCH_FRAME;
 	__u32 flow, i, address = frame.address, ports = frame.ports;
+	__u32 fragment = frame.fragment;
 	__u8 *data, *end;
 
 	if (grown != 0 && bpf_xdp_adjust_head(ctx, grown) != 0)
@@ -61,12 +70,12 @@ driver(struct xdp_md *ctx)
 	data = (__u8 *)(long)ctx->data;
 	end = (__u8 *)(long)ctx->data_end;
 	if (data + BENCH_FRAME > end || address > BENCH_FRAME - 4 ||
-	    ports > BENCH_FRAME - 4)
+	    ports > BENCH_FRAME - 4 || fragment > BENCH_FRAME - 2)
 		return XDP_ABORTED;
 #pragma unroll
 	for (i = 0; i < BENCH_FRAME / 8; i++)
 		((__u64 *)data)[i] = frame.word[i];
-	flow = flow_next();
+	flow = fragment ? fragment_next(data + fragment) : flow_next();
 	*(__u32 *)(data + address) = swap32(100U << 24 |
 	    (flow * 0x9e3779b1U) >> 8);
 	*(__u16 *)(data + ports) = swap16(1024 + flow % 32768);

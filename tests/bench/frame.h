@@ -11,6 +11,8 @@ struct bench_frame {
 	__u64 word[BENCH_FRAME / 8];	/* as on the wire */
 	__u32 address;		/* offset of 4 bytes of the source address */
 	__u32 ports;		/* offset of the source port */
+	__u32 fragment;		/* offset of the word that makes it a first and a
+				 * later fragment by turns; 0: it is none */
 };
 
 #endif

@@ -53,7 +53,7 @@ settings_put(struct xlb_settings *s)
 
 static void
 service_put(struct xlb_tables *t, uint32_t vip, uint16_t port, uint32_t number,
-    uint32_t ring)
+    uint32_t ring, uint32_t flags)
 {
 	uint64_t key = XLB_SERVICE_KEY(vip, IPPROTO_TCP, port);
 	uint32_t at = xlb_service_hash(key);
@@ -61,7 +61,7 @@ service_put(struct xlb_tables *t, uint32_t vip, uint16_t port, uint32_t number,
 	while (t->service[at].key != 0)
 		at = (at + 1) % XLB_TABLE_ROWS;
 	t->service[at].key = key;
-	t->service[at].word = XLB_SERVICE_WORD(number, ring, ring, 0);
+	t->service[at].word = XLB_SERVICE_WORD(number, ring, ring, flags);
 }
 
 static void
@@ -82,7 +82,8 @@ vip_put(struct xlb_tables *t, const char *first, uint32_t add, uint32_t id)
 static void
 services_put(struct xlb_tables *t)
 {
-	static const uint16_t port[] = { 80, BENCH_PORT, 8080, 8443 };
+	static const uint16_t port[] = { 80, BENCH_PORT, BENCH_PORT_GUE,
+	    8443 };
 	static const char *const first[] = { BENCH_VIP4, BENCH_VIP6 };
 	uint32_t family, i, p, id = 0, number = 0;
 
@@ -90,7 +91,9 @@ services_put(struct xlb_tables *t)
 		for (i = 0; i < VIPS; i++) {
 			vip_put(t, first[family], i, ++id);
 			for (p = 0; p < sizeof(port) / sizeof(port[0]); p++)
-				service_put(t, id, port[p], ++number, family);
+				service_put(t, id, port[p], ++number, family,
+				    port[p] == BENCH_PORT_GUE ?
+				    XLB_FORWARD_GUE : XLB_FORWARD_IPIP);
 		}
 }
 

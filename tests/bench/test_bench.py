@@ -45,21 +45,30 @@ def rows(*arguments):
     return text, by
 
 
+def in_order(by, cases):
+    """Nothing, the floor, xlb: so far apart that only others' load on this
+    machine hides it."""
+    return all(
+        by[c, n, "floor"]["net_ns"] > 1 and by[c, n, "xlb"]["net_ns"] >
+        (0 if c == "pass" else by[c, n, "floor"]["net_ns"])
+        for c in cases for n in (1, 1000))
+
+
 def each_case_and_program():
-    _, by = rows("--case", "ack,ack6,pass", "--flows", "1,1000", *SHORT)
-    assert set(by) == {(c, n, p) for c in ("ack", "ack6", "pass")
-                       for n in (1, 1000)
-                       for p in ("driver", "floor", "xlb")}, by
-    for (case, flows, program), r in by.items():
-        base = by[case, flows, "driver"]["ns"]
-        assert 1 < r["ns"] < 10000, r
-        assert abs(r["ns"] - base - r["net_ns"]) < 0.11, r
-        if program == "driver":
-            assert r["net_ns"] == 0, r
-        elif case != "pass":
-            assert r["net_ns"] > 1, r
-    for n in (1, 1000):
-        assert by["ack", n, "xlb"]["ns"] > by["ack", n, "floor"]["ns"]
+    cases = ("ack", "ack6", "gue", "pass", "icmp", "frag")
+    for _ in range(6):
+        _, by = rows("--case", ",".join(cases), "--flows", "1,1000", *SHORT)
+        assert set(by) == {(c, n, p) for c in cases
+                           for n in (1, 1000)
+                           for p in ("driver", "floor", "xlb")}, by
+        for (case, flows, program), r in by.items():
+            base = by[case, flows, "driver"]["ns"]
+            assert 1 < r["ns"] < 100000, r
+            assert abs(r["ns"] - base - r["net_ns"]) < 0.11, r
+            assert program != "driver" or r["net_ns"] == 0, r
+        if in_order(by, cases):
+            return
+    assert False, by
 
 
 def frames_of_several_buffers():
