@@ -110,6 +110,14 @@ tests_unit_test_ring_words_SOURCES = tests/unit/test_ring_words.c \
 	tests/unit/unit.h
 tests_unit_test_ring_words_LDADD = $(UNIT_LIBS)
 
+UNIT_TESTS += tests/unit/test_sweep
+tests_unit_test_sweep_SOURCES = tests/unit/test_sweep.c tests/unit/unit.h
+tests_unit_test_sweep_LDADD = $(UNIT_LIBS)
+
+UNIT_TESTS += tests/unit/test_surge
+tests_unit_test_surge_SOURCES = tests/unit/test_surge.c tests/unit/unit.h
+tests_unit_test_surge_LDADD = $(UNIT_LIBS)
+
 UNIT_TESTS += tests/unit/test_state
 tests_unit_test_state_SOURCES = tests/unit/test_state.c tests/unit/unit.h
 tests_unit_test_state_LDADD = $(UNIT_LIBS)

@@ -62,6 +62,7 @@ settings_build(const struct state_input *in, struct xlb_settings *s)
 	}
 	s->tunnel_mtu = c->tunnel_mtu;
 	s->gue_port = c->gue_port;
+	s->flags = in->surge ? XLB_SURGE : 0;
 	s->flow_budget = flow_budget(c->flow_entries);
 }
 

@@ -184,6 +184,7 @@ struct state_input {
 	const struct addr *local;	/* the host's own addresses, sorted */
 	size_t nlocal;
 	uint8_t hash_key[16];
+	bool surge;		/* every packet is looked up */
 	const struct state *found;	/* whose numbers are kept */
 };
 

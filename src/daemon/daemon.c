@@ -215,6 +215,7 @@ on_start(sd_event_source *s, uint64_t usec, void *arg)
 	/* a node that was drained before stays so, without 65535:0 again */
 	lifecycle_update(d);
 	reconcile_now(d);
+	tidy_open(d);
 	log_info("ready: %zu services, %zu pools%s", d->config->conf->nservice,
 	    d->config->conf->npool,
 	    prog_adopted(d->prog) ? ", adopted what was there" : "");
@@ -375,6 +376,7 @@ daemon_close(struct daemon *d)
 	bird_close(d->bird);
 	bird_close(d->bird_before);
 	ports_close(d->ports);
+	tidy_close(d);
 	prog_close(d->prog);
 	netlink_close(d->nl);
 	overrides_free(&d->overrides);

@@ -13,6 +13,7 @@
 #include "core/conf.h"
 #include "core/options.h"
 #include "core/state.h"
+#include "core/surge.h"
 #include "io/bird.h"
 #include "io/ctl.h"
 #include "io/netlink.h"
@@ -65,6 +66,22 @@ struct reload_wait {
 struct status_ring;
 struct flows_scan;
 struct listeners;
+/* What time asks for; see tidy.c. */
+struct tidy {
+	struct grace *grace;
+	sd_event_source *timer;	/* the next pass */
+	sd_event_source *work;	/* a slice of one */
+	sd_event_source *second;	/* the next look at the counters */
+	bool again;		/* something changed while a pass was on */
+	bool fresh;		/* the table is worth reading soon */
+	mono_t scanned;		/* when it was; ns 0: never */
+	int64_t work_ns, scan_ns;	/* of this pass, of the last that read it */
+	int64_t slice_ns;	/* the longest slice so far */
+	struct surge surge;
+	/* as the last pass left them */
+	uint64_t flows;		/* entries that bind one */
+	uint32_t prev, lookup, retired;	/* see sweep.h */
+};
 
 struct daemon {
 	struct options opt;
@@ -111,6 +128,7 @@ struct daemon {
 					 * computed yet */
 
 	struct lifecycle lifecycle;
+	struct tidy tidy;
 	struct reload_wait reload;
 	struct listeners *listeners;	/* of events */
 	struct flows_scan *scan;	/* under way; NULL */
@@ -170,6 +188,11 @@ int reconcile_try(const struct daemon *d, const struct conf *conf,
     struct diag *dg);
 struct state_input reconcile_input(const struct daemon *d,
     const struct conf *conf, const struct state *found);
+
+/* tidy.c */
+int tidy_open(struct daemon *d);	/* 0, or -errno (logged) */
+void tidy_close(struct daemon *d);
+void tidy_soon(struct daemon *d);	/* the maps have changed */
 
 /* routes.c */
 void routes_follow(struct daemon *d, const struct conf *old,

@@ -35,6 +35,7 @@ reconcile_input(const struct daemon *d, const struct conf *conf,
 		.overrides = &d->overrides,
 		.health = &d->health,
 		.hops = netlink_hops(d->nl),
+		.surge = d->tidy.surge.on,
 		.found = found,
 	};
 
@@ -253,8 +254,10 @@ run_keep(struct run *r, const struct announce *next)
 {
 	struct daemon *d = r->d;
 
-	if (r->plan.n > 0)
+	if (r->plan.n > 0) {
 		d->changed = daemon_realtime();
+		tidy_soon(d);
+	}
 	log_announce(&d->announce, next);
 	d->failed = r->nfailed;
 	d->wanted = r->wanted;

@@ -23,6 +23,7 @@ libxlbio_a_SOURCES += src/io/bird_view.c src/io/bird_view.h
 libxlbio_a_SOURCES += src/io/tun.c src/io/tun.h
 libxlbio_a_SOURCES += src/io/notify.c src/io/notify.h
 libxlbio_a_SOURCES += src/io/maps_bpf.c src/io/maps.h src/io/maps_int.h
+libxlbio_a_SOURCES += src/io/maps_flow.c src/io/grace.c src/io/grace.h
 libxlbio_a_SOURCES += src/io/maps_do.c src/io/maps_ring.c src/io/maps_table.c
 libxlbio_a_SOURCES += src/io/maps_lookup.c src/io/maps_hash.c
 libxlbio_a_SOURCES += src/io/maps_stats.c

@@ -13,6 +13,7 @@
 
 struct arena;
 struct maps;
+struct sweep;
 
 /* What the maps hold now: the wanted type, read back row by row. Ring slots
  * point into the mapped memory: good until the next maps_read(), whatever is
@@ -24,6 +25,16 @@ int maps_read(struct maps *m, struct arena *a, struct state *found);
  * last one: once per plan, some 10 ms.
  * -ENOSPC: no row within XLB_PROBE for a VIP or service. */
 int maps_do(struct maps *m, const struct op *op);
+
+/* What time does to rings and flows; told of each operation that it has to know
+ * of. */
+struct sweep *maps_sweep(struct maps *m);
+/* A retired backend whose number is free (see sweep_freed()). */
+void maps_backend_free(struct maps *m, uint32_t number);
+uint32_t maps_flow_entries(const struct maps *m);
+int maps_flow_stats(struct maps *m, struct xlb_flow_stats *out);
+/* Descriptors for an update of `grace`, which ends in synchronize_rcu. */
+void maps_grace_fds(const struct maps *m, int *map, int *inner);
 
 /* Counters, summed over the CPUs. 0, or -errno. */
 int maps_reasons(struct maps *m, struct xlb_reasons *out);

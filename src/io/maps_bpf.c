@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "core/arena.h"
+#include "core/sweep.h"
 #include "io/log.h"
 
 const char *const map_name[MAP_IDS] = {
@@ -51,6 +52,8 @@ maps_unmap(void *p, size_t size)
 static int
 maps_attach(struct maps *m)
 {
+	int rc;
+
 	m->tables = maps_map(m->fd[MAP_TABLES], sizeof(*m->tables));
 	if (m->tables == NULL)
 		return -errno;
@@ -58,6 +61,10 @@ maps_attach(struct maps *m)
 	    sizeof(uint32_t), sizeof(uint32_t), 1, NULL);
 	if (m->grace_fd < 0)
 		return -errno;
+	m->sweep = sweep_new(m->tables, m->ring_size);
+	rc = flows_map(m);
+	if (rc < 0)
+		return rc;
 	m->ncpu = libbpf_num_possible_cpus();
 	if (m->ncpu < 0)
 		return m->ncpu;
@@ -108,6 +115,8 @@ maps_close(struct maps *m)
 	if (m == NULL)
 		return;
 	ring_bury(m);
+	sweep_free(m->sweep);
+	flows_unmap(m);
 	for (i = 0; i < XLB_RINGS; i++) {
 		maps_unmap(m->ring[i].map, xlb_ring_bytes(m->ring_size));
 		if (m->ring[i].fd >= 0)

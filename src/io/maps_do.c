@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/sweep.h"
 #include "io/log.h"
 
 int
@@ -161,6 +162,7 @@ backend_put(struct maps *m, uint32_t number, const struct state_backend *b)
 		m->unsettled = true;
 	__atomic_store_n(&to->nexthop, b->nexthop, __ATOMIC_RELEASE);
 	__atomic_store_n(&to->flags, 0, __ATOMIC_RELEASE);
+	sweep_backend_stays(m->sweep, number);
 	return 0;
 }
 
@@ -218,6 +220,7 @@ service_put(struct maps *m, const struct state_service *s)
 	if (old == NULL || XLB_WORD_NUMBER(old->word) != s->number)
 		stats_zero(m, &m->stats->service[s->number],
 		    sizeof(m->stats->service[s->number]));
+	sweep_service_moves(m->sweep, s->number);
 	return table_service_put(m, service_key(s),
 	    XLB_SERVICE_WORD(s->number, s->ring, s->old_ring, s->flags));
 }

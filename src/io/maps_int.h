@@ -41,6 +41,9 @@ struct maps {
 	/* rows deleted since the last grace period: not to be used again */
 	uint8_t fresh[TABLES][XLB_TABLE_ROWS];
 	bool unsettled;		/* a packet may hold what is no longer named */
+	struct xlb_flow_set *flows;
+	uint32_t sets;
+	struct sweep *sweep;
 };
 
 /* Maps what `fd` (stays the caller's) holds, adopts the rings in DIR/rings and
@@ -83,6 +86,9 @@ void stats_zero(struct maps *m, void *of, size_t size);
 /* maps_hash.c */
 void maps_hash(const struct xlb_settings *s, const struct lookup_flow *f,
     uint32_t service_flags, struct lookup_hash *out);
+/* maps_flow.c */
+int flows_map(struct maps *m);
+void flows_unmap(struct maps *m);
 
 /* maps_do.c */
 int maps_grace(struct maps *m);

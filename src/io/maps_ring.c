@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "core/ring_words.h"
+#include "core/sweep.h"
 #include "io/log.h"
 
 static const char *
@@ -135,7 +136,10 @@ adopt_one(void *arg, uint32_t number, int fd)
 	}
 	r->fd = dup(fd);
 	r->map = maps_map(fd, xlb_ring_bytes(m->ring_size));
-	return r->fd < 0 || r->map == NULL ? -errno : 0;
+	if (r->fd < 0 || r->map == NULL)
+		return -errno;
+	sweep_ring(m->sweep, number, r->map);
+	return 0;
 }
 
 static bool
@@ -291,6 +295,7 @@ ring_new(struct maps *m, const struct op_ring *r)
 		goto out;
 	ring_let_go(m, &m->ring[r->number]);
 	m->ring[r->number] = ring;
+	sweep_ring(m->sweep, r->number, ring.map);
 	return 0;
 out:
 	if (ring.map != NULL)
@@ -326,6 +331,8 @@ ring_slots(struct maps *m, const struct op_ring *r)
 	if (rc < 0)
 		return rc;
 	next = ring->active & 1 ? 0 : 1;
+	sweep_ring_moves(m->sweep, r->number,
+	    ring_part(m, ring, ring->active & 1), r->slot);
 	roles_write(ring, r->roles, true);
 	part_write(m, ring, next, r->slot);
 	__atomic_store_n(&ring->active, next, __ATOMIC_RELEASE);
@@ -345,6 +352,7 @@ ring_roles(struct maps *m, const struct op_ring *r)
 	rc = ring_find(m, r, &ring);
 	if (rc < 0)
 		return rc;
+	sweep_ring_roles(m->sweep, r->number);
 	roles_write(ring, r->roles, false);
 	m->unsettled = true;
 	return 0;
@@ -362,6 +370,7 @@ ring_del(struct maps *m, uint32_t number)
 		return -errno;
 	if (unlink(ring_path(path, m->dir, number, "")) < 0 && errno != ENOENT)
 		return -errno;
+	sweep_ring(m->sweep, number, NULL);
 	ring_let_go(m, &m->ring[number]);
 	return 0;
 }

@@ -18,6 +18,7 @@
 #include "core/arena.h"
 #include "core/maglev.h"
 #include "core/ring_words.h"
+#include "core/sweep.h"
 #include "io/log.h"
 #include "io/maps_int.h"
 #include "io/prog.h"
@@ -807,6 +808,117 @@ times_are_shown(void **state)
 	begin = now_ms();
 	assert_int_equal(maps_read(m, a, &found), 0);
 	print_message("# all read back in %.2f ms\n", now_ms() - begin);
+	for (i = 0; i < m->sets; i++)
+		memset(m->flows[i].entry, 0x11, sizeof(m->flows[i].entry));
+	begin = now_ms();
+	sweep_begin(maps_sweep(m), SWEEP_SCAN_ALWAYS);
+	for (i = 0; sweep_step(maps_sweep(m), 0x0111) != SWEEP_DONE; i++)
+		sweep_graced(maps_sweep(m));
+	print_message("# a flow table of %u entries gone through in %.2f ms, "
+	    "%u pieces\n", maps_flow_entries(m), now_ms() - begin, i);
+	arena_free(a);
+}
+
+/* A drain that was followed by a kill, and then by kills while its traces go:
+ * the maps alone say how far it has come. */
+enum { A = 1, B, C };
+
+static uint64_t *
+flow(uint32_t at, uint32_t backend)
+{
+	uint64_t *e = (uint64_t *)&m->flows[at].entry[at % XLB_FLOW_WAYS];
+
+	*e = XLB_FLOW(at << 8, backend, XLB_FLOW_CONFIRMED, tick);
+	return e;
+}
+
+/* True if it ended; grace periods are real ones. */
+static bool
+sweep_pass(int stop)
+{
+	struct sweep *s = maps_sweep(m);
+	enum sweep_state state;
+
+	sweep_begin(s, SWEEP_SCAN_ASKED);
+	while (stop-- != 0) {
+		state = sweep_step(s, tick);
+		if (state == SWEEP_DONE)
+			return true;
+		if (state == SWEEP_GRACE) {
+			assert_int_equal(maps_grace(m), 0);
+			sweep_graced(s);
+		}
+	}
+	return false;
+}
+
+static void
+drain_a(void)
+{
+	struct op_ring r = { .number = 3, .pool = "web", .size = RING_SIZE };
+	uint32_t word[RING_SIZE], past[RING_SIZE] = { 0 }, i;
+	uint32_t roles[RING_MEMBER_WORDS] = { 0 };
+	struct state_backend b;
+
+	for (i = A; i <= C; i++) {
+		b = (struct state_backend){ .addr = addr4(0x0a000000 + i),
+		    .number = i };
+		must(OP_BACKEND_PUT, i, &b);
+		ring_member_set(roles, i, XLB_MEMBER | XLB_MEMBER_KEEPS);
+	}
+	r.slot = word;
+	r.past = past;
+	r.roles = roles;
+	for (i = 0; i < RING_SIZE; i++)
+		word[i] = XLB_SLOT(A, 0, 0);
+	must(OP_RING_NEW, 3, &r);
+	for (i = 0; i < RING_SIZE; i++) {
+		word[i] = XLB_SLOT(B, 1, i % 2 ? A : 0);
+		past[i] = XLB_PAST(A, tick - RING_PREV_TICKS * (i % 4 != 3));
+	}
+	ring_member_set(roles, C, XLB_MEMBER);
+	must(OP_RING_SLOTS, 3, &r);
+	must(OP_BACKEND_RETIRE, C, NULL);
+}
+
+static void
+what_a_drain_leaves_goes_however_often_we_are_killed(void **state)
+{
+	static const int stops[] = { 1, 4, 5, 6, 7, 8, 9, 10 };
+	const struct state_ring *ring;
+	struct arena *a = arena_new();
+	uint64_t *held, *gone;
+	struct state found;
+	uint32_t i;
+	size_t k;
+
+	(void)state;
+	for (k = 0; k < sizeof(stops) / sizeof(stops[0]); k++) {
+		drain_a();
+		held = flow(20, A);
+		gone = flow(40, C);
+		for (i = 0; i < 3; i++) {
+			sweep_pass(stops[k] + (int)i);
+			reopen();
+			held = (uint64_t *)&m->flows[20].entry[4];
+			gone = (uint64_t *)&m->flows[40].entry[0];
+			assert_int_equal(XLB_FLOW_BACKEND(*held), A);
+		}
+		assert_true(sweep_pass(-1));
+		assert_true(sweep_pass(-1));
+		assert_int_equal(*gone, 0);
+		assert_int_equal(sweep_freed(maps_sweep(m), 1), C);
+		maps_backend_free(m, C);
+		assert_int_equal(maps_read(m, a, &found), 0);
+		assert_null(state_check(&found, a));
+		assert_int_equal(found.nbackend, 2);
+		ring = &found.ring[0];
+		assert_int_equal(ring_member(ring->roles, C), 0);
+		for (i = 0; i < RING_SIZE; i++)
+			assert_int_equal(ring->slot[i], XLB_SLOT(B,
+			    i % 4 == 3 || i == XLB_FLOW_TAG(*held) / 256 *
+			    256ULL * RING_SIZE >> 32, i % 4 == 3 ? A : 0));
+	}
 	arena_free(a);
 }
 
@@ -827,6 +939,7 @@ main(void)
 		CASE(settings_leave_the_lease),
 		CASE(next_hops_change_in_place),
 		CASE(a_grace_period_waits_for_every_packet),
+		CASE(what_a_drain_leaves_goes_however_often_we_are_killed),
 		CASE(times_are_shown),
 	};
 
