@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/arena.h"
+#include "core/rows.h"
 
 static const char *const why_text[] = {
 	[ANNOUNCE_OK] = "announced",
@@ -130,17 +131,11 @@ row_find(const struct announce *an, const struct addr *addr)
 }
 
 static int
-addr_order(const void *a, const void *b)
+row_order(const void *va, const void *vb)
 {
-	return addr_cmp(a, b);
-}
+	const struct announce_row *a = va, *b = vb;
 
-static bool
-is_adopted(const struct announce_input *in, const struct addr *addr)
-{
-	return in->adopt && in->nadopted > 0 &&
-	    bsearch(addr, in->adopted, in->nadopted, sizeof(*addr),
-	    addr_order) != NULL;
+	return addr_cmp(&a->addr, &b->addr);
 }
 
 /*
@@ -170,8 +165,7 @@ static void
 row_step(const struct announce_row *old, const struct announce_input *in,
     mono_t now, int64_t realtime, struct announce_row *row)
 {
-	bool announced = old != NULL ? old->wanted :
-	    is_adopted(in, &row->addr);
+	bool announced = old != NULL && old->wanted;
 
 	if (row->service == NULL)
 		row->ready_since = old != NULL && old->ready_since.ns != 0 ?
@@ -254,33 +248,27 @@ announce_prefix(const struct announce_row *row)
 	return (struct prefix){ row->addr, (uint8_t)addr_bits(&row->addr) };
 }
 
-struct addr *
+void
 announce_adopted(const struct conf *c, const struct prefix *p, size_t np,
-    struct arena *a, size_t *n)
+    int64_t realtime, struct arena *a, struct announce *out)
 {
 	const struct conf_address *ca;
-	struct announce_row row = { 0 };
+	struct announce_row *row, one = { .wanted = true, .since = realtime };
 	struct prefix want;
-	struct addr *out = NULL;
-	size_t i, j, used = 0, kept;
+	size_t i, j, used = 0;
 
+	memset(out, 0, sizeof(*out));
 	for (i = 0; i < c->nservice; i++)
 		for (j = 0; j < c->service[i].naddress; j++) {
 			ca = &c->service[i].address[j];
-			row.addr = ca->address;
-			row.conf = ca;
-			want = announce_prefix(&row);
+			one.addr = ca->address;
+			one.conf = ca;
+			want = announce_prefix(&one);
 			if (!prefix_find(p, np, &want))
 				continue;
-			*(struct addr *)arena_grow(a, &out, used,
-			    sizeof(*out)) = ca->address;
-			used++;
+			row = arena_grow(a, &out->row, used++, sizeof(*row));
+			*row = one;
 		}
-	if (used > 0)
-		qsort(out, used, sizeof(*out), addr_order);
-	for (i = kept = 0; i < used; i++)
-		if (i == 0 || addr_cmp(&out[i], &out[kept - 1]) != 0)
-			out[kept++] = out[i];
-	*n = kept;
-	return out;
+	rows_sort(out->row, used, sizeof(*row), row_order);
+	out->n = rows_unique(out->row, used, sizeof(*row), row_order);
 }

@@ -55,10 +55,6 @@ struct announce_input {
 	const struct state *wanted;	/* its pools say what is ready */
 	enum announce_phase phase;
 	bool datapath;		/* XDP attached as wanted, maps committed */
-	bool adopt;		/* first step after a start: an address that is
-				 * already in BIRD's include needs no hold */
-	const struct addr *adopted;	/* sorted */
-	size_t nadopted;
 };
 
 /*
@@ -81,9 +77,10 @@ void announce_keep(const struct announce *prev, const struct announce *next,
  * prefixes are one route, up while any of their addresses is wanted. */
 struct prefix announce_prefix(const struct announce_row *row);
 
-/* The addresses of `c` whose routes are among the sorted prefixes `p`, as
- * announce_input wants them: sorted, in `a`. */
-struct addr *announce_adopted(const struct conf *c, const struct prefix *p,
-    size_t np, struct arena *a, size_t *n);
+/* What stands for the last announcement at a start: the addresses of `c` whose
+ * routes are among the sorted prefixes `p` of BIRD's include. They need no
+ * hold, nor are they news. In `a`. */
+void announce_adopted(const struct conf *c, const struct prefix *p, size_t np,
+    int64_t realtime, struct arena *a, struct announce *out);
 
 #endif

@@ -370,6 +370,18 @@ state_build(const struct state_input *in, struct arena *a,
 	return 0;
 }
 
+void
+state_judge(const struct state_input *in, struct arena *a,
+    struct state *wanted)
+{
+	struct state_build b = { .in = in, .a = a, .s = wanted };
+
+	memset(wanted, 0, sizeof(*wanted));
+	backends_build(&b);
+	hops_find(&b);
+	state_pools_judge(&b);
+}
+
 struct keeps {
 	struct diag *dg;
 	int result;

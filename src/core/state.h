@@ -203,6 +203,11 @@ struct state_input {
 int state_build(const struct state_input *in, struct arena *a,
     struct state *wanted, struct diag *dg);
 
+/* The pools alone: what may be announced, whatever becomes of the maps. Of
+ * `found` only backends and next hops are read. */
+void state_judge(const struct state_input *in, struct arena *a,
+    struct state *wanted);
+
 /* Settings that would move every flow must be the same: table_size, seed, the
  * hash key, a service's hash. 0, or -1 with the reasons in `dg`. */
 int state_keeps_flows(const struct state *wanted, const struct state *found,

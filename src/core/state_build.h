@@ -26,6 +26,8 @@ enum state_kind {
 };
 int state_number(struct state_build *b, enum state_kind kind);
 
+void state_pools_judge(struct state_build *b);
+
 /* Pools and their rings, once the backends have numbers. 0, or -1. */
 int state_pools(struct state_build *b);
 

@@ -230,6 +230,21 @@ ring_build(struct state_build *b, const struct conf_pool *c,
 	r->nmember = n;
 }
 
+void
+state_pools_judge(struct state_build *b)
+{
+	const struct conf *c = b->in->conf;
+	struct state *s = b->s;
+	size_t i;
+
+	s->npool = c->npool;
+	s->pool = arena_calloc(b->a, s->npool, sizeof(*s->pool));
+	for (i = 0; i < c->npool; i++) {
+		members_build(b, &c->pool[i], &s->pool[i]);
+		pool_judge(b, &c->pool[i], &s->pool[i]);
+	}
+}
+
 int
 state_pools(struct state_build *b)
 {
@@ -237,12 +252,10 @@ state_pools(struct state_build *b)
 	struct state *s = b->s;
 	size_t i;
 
-	s->npool = s->nring = c->npool;
-	s->pool = arena_calloc(b->a, s->npool, sizeof(*s->pool));
+	state_pools_judge(b);
+	s->nring = c->npool;
 	s->ring = arena_calloc(b->a, s->nring, sizeof(*s->ring));
 	for (i = 0; i < c->npool; i++) {
-		members_build(b, &c->pool[i], &s->pool[i]);
-		pool_judge(b, &c->pool[i], &s->pool[i]);
 		s->ring[i].pool = c->pool[i].name;
 		ring_build(b, &c->pool[i], &s->pool[i], &s->ring[i]);
 	}

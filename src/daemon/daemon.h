@@ -115,7 +115,8 @@ struct daemon {
 	uint64_t drift;		/* repairs of what nobody asked for */
 	int64_t changed;	/* CLOCK_REALTIME ns of the last change; 0 */
 	struct announce announce;
-	bool announced;		/* announce_step() ran: `announce` is real */
+	bool announced;		/* `announce` is real */
+	bool attached;		/* it was looked what is attached */
 
 	sd_event_source *soon;	/* a reconciliation is asked for */
 	sd_event_source *tick;	/* the next one that nobody asked for */

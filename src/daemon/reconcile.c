@@ -163,6 +163,7 @@ run_attach(struct run *r)
 
 	if (d->lifecycle.removed)
 		return;
+	d->attached = true;
 	prog_attach(d->prog, c->interface, c->ninterface, d->link);
 	d->datapath = true;
 	for (i = 0; i < c->ninterface; i++) {
@@ -207,20 +208,21 @@ bird_apply(struct daemon *d, const struct announce *an)
 		bird_set(d->bird, an, d->config->conf);
 }
 
-/* The addresses that the include already announces: a restart keeps them
- * without a hold. */
+/* The addresses that the include already announces stand for what an earlier
+ * xlbd knew: a restart keeps them without a hold. */
 static void
-adopt_included(struct daemon *d, struct arena *a, struct announce_input *in)
+adopt_included(struct daemon *d)
 {
-	struct prefix *p;
-	size_t n;
+	struct prefix *p = NULL;
+	size_t n = 0;
 
-	if (d->bird == NULL)
+	if (d->announced)
 		return;
-	p = bird_included(d->bird, a, &n);
-	in->adopted = announce_adopted(d->config->conf, p, n, a,
-	    &in->nadopted);
-	in->adopt = true;
+	if (d->bird != NULL)
+		p = bird_included(d->bird, d->arena, &n);
+	announce_adopted(d->config->conf, p, n, daemon_realtime(), d->arena,
+	    &d->announce);
+	d->announced = true;
 }
 
 /* Steps the announcement; `*next` is in the run's arena. */
@@ -232,14 +234,14 @@ run_announce(struct run *r, struct announce *next)
 		.conf = d->config->conf,
 		.wanted = &r->wanted,
 		.phase = d->lifecycle.phase,
-		.datapath = d->datapath && !d->lifecycle.removed,
+		/* what an earlier xlbd attached is so until we have looked */
+		.datapath = (d->datapath || !d->attached) &&
+		    !d->lifecycle.removed,
 	};
 	mono_t hold;
 
-	if (!d->announced)
-		adopt_included(d, r->arena, &in);
-	hold = announce_step(d->announced ? &d->announce : NULL, &in,
-	    daemon_now(), daemon_realtime(), r->arena, next);
+	hold = announce_step(&d->announce, &in, daemon_now(),
+	    daemon_realtime(), r->arena, next);
 	if (hold.ns == 0) {
 		sd_event_source_set_enabled(d->hold, SD_EVENT_OFF);
 		return;
@@ -263,13 +265,63 @@ run_keep(struct run *r, const struct announce *next)
 	d->wanted = r->wanted;
 	d->ring = NULL;
 	d->announce = *next;
-	d->announced = true;
 	arena_free(d->arena);
 	d->arena = r->arena;
 	ring_cache_trim(d->rings, &d->wanted);
 	listeners_follow(d);
 	config_free(d->config->retired);
 	d->config->retired = NULL;
+}
+
+/* What may no longer be announced is withdrawn. */
+static void
+run_withdraw(struct run *r, struct announce *stay)
+{
+	struct announce next;
+
+	run_announce(r, &next);
+	announce_keep(&r->d->announce, &next, r->arena, stay);
+	bird_apply(r->d, stay);
+}
+
+static bool
+withdraws(const struct announce *prev, const struct announce *next)
+{
+	size_t i, n = 0, stay = 0;
+
+	for (i = 0; i < prev->n; i++)
+		n += prev->row[i].wanted;
+	for (i = 0; i < next->n; i++)
+		stay += next->row[i].wanted;
+	return stay < n;
+}
+
+/*
+ * The maps cannot be read, or hold no room for what is wanted. Withdrawals do
+ * not depend on them: they go by health alone, with the ways out that were
+ * found last.
+ */
+static void
+run_fail(struct run *r)
+{
+	struct daemon *d = r->d;
+	struct state known = d->wanted;
+	struct announce stay;
+	struct state_input in = reconcile_input(d, d->config->conf, &known);
+
+	if (r->found.nbackend > 0)
+		known = r->found;
+	d->failed = 1;
+	if (d->lifecycle.removed)
+		return;
+	state_judge(&in, r->arena, &r->wanted);
+	run_withdraw(r, &stay);
+	if (!withdraws(&d->announce, &stay))
+		return;
+	log_announce(&d->announce, &stay);
+	d->announce = stay;
+	d->announce.row = arena_dup(d->arena, stay.row,
+	    stay.n * sizeof(*stay.row));
 }
 
 static void
@@ -281,9 +333,10 @@ reconcile(struct daemon *d, bool drift)
 
 	sd_event_source_set_enabled(d->soon, SD_EVENT_OFF);
 	routes_tidy(d);
+	adopt_included(d);
 	if (run_plan(&r) < 0) {
+		run_fail(&r);
 		arena_free(r.arena);
-		d->failed = 1;
 		return;
 	}
 	if (drift && r.plan.n > 0)
@@ -291,16 +344,12 @@ reconcile(struct daemon *d, bool drift)
 	log_plan(&r, drift);
 
 	/* withdrawals, additions, announcements, deletions: in this order */
-	if (d->announced) {
-		run_announce(&r, &next);
-		announce_keep(&d->announce, &next, r.arena, &stay);
-		bird_apply(d, &stay);
-	}
+	run_withdraw(&r, &stay);
 	breaks = plan_first_delete(&r.plan);
 	run_apply(&r, 0, breaks);
 	run_attach(&r);
 	run_announce(&r, &next);
-	if (r.nfailed > 0 && d->announced) {
+	if (r.nfailed > 0) {
 		/* what is not committed is not announced anew */
 		announce_keep(&d->announce, &next, r.arena, &stay);
 		next = stay;

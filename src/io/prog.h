@@ -43,6 +43,7 @@ struct prog_link {
 	uint32_t ifindex;	/* 0: no such interface */
 	bool attached;		/* in the mode that is wanted */
 	bool again;		/* somebody had taken it off */
+	bool adopted;		/* it was attached before, not by this call */
 	const char *mode;	/* "native" or "generic"; "-" */
 	char why[256];		/* of the last failure; "" */
 };

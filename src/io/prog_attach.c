@@ -163,19 +163,19 @@ attach_one(struct prog *p, const struct conf_interface *want,
     struct prog_link *row)
 {
 	const struct prog_known *k = known_find(p, want->name);
-	bool adopted;
 
 	row->ifindex = if_nametoindex(want->name);
 	if (row->ifindex == 0) {
 		snprintf(row->why, sizeof(row->why), "no such interface");
 		return;
 	}
-	row->attached = adopted = link_adopt(p, want, row);
+	row->attached = row->adopted = link_adopt(p, want, row);
 	if (!row->attached && want->xdp != XDP_MODE_GENERIC)
 		row->attached = try_mode(p, row, XDP_FLAGS_DRV_MODE);
 	if (!row->attached && want->xdp != XDP_MODE_NATIVE)
 		row->attached = try_mode(p, row, XDP_FLAGS_SKB_MODE);
-	row->again = row->attached && !adopted && k != NULL && k->attached;
+	row->again = row->attached && !row->adopted && k != NULL &&
+	    k->attached;
 }
 
 /* Says what is another than when it was said last. An automatic choice keeps
@@ -206,6 +206,8 @@ report(const struct prog *p, struct prog_link *row)
 	else if (*row->why != '\0')
 		log_warnx("%s: generic, because native was refused: %s", object,
 		    row->why);
+	else if (k == NULL && row->adopted)
+		log_info("%s: %s, as it was found", object, row->mode);
 	else if (!row->again)
 		log_change(object, before, row->mode, "");
 }

@@ -192,6 +192,43 @@ def no_room(n):
     wait("the withdrawal", lambda: not n.announced(), 3)
 
 
+def killed(n):
+    n.xlbd.send_signal(signal.SIGKILL)
+    n.xlbd.wait()
+
+
+def no_room_at_start(n):
+    """The maps cannot hold what the file wants beside what is there. What must
+    not be announced is withdrawn all the same."""
+    up(n, listen=", ".join(f"tcp/{p}" for p in range(1, 9001)))
+    killed(n)
+    n.configure(listen=", ".join(f"tcp/{p}" for p in range(20001, 29001)))
+    text = n.file.read_text()
+    n.start_xlbd()
+    wait("the refusal", lambda: n.said().count("make the change in two") > 0)
+    check(n.announced(), "withdrawn, though the backends are well")
+    killed(n)
+    for host in (11, 12):
+        text = text.replace(f"10.0.1.{host}}}", f"10.0.1.{host}, state: down}}")
+    n.file.write_text(text)
+    n.start_xlbd()
+    wait("the withdrawal", lambda: not n.announced(), 5)
+    check("announced -> withdrawn" in n.said(), "not said")
+
+
+def adopted_is_no_news(n):
+    up(n)
+    killed(n)
+    before = len(n.said())
+    n.start_xlbd()
+    wait("it to be ready", lambda: "adopted what was" in n.said()[before:])
+    said = n.said()[before:]
+    check("withdrawn -> announced" not in said, said)
+    check("detached ->" not in said, said)
+    check("native, as it was found" in said, said)
+    check(n.announced(), "not announced")
+
+
 CASES = (
     ("without bgp: what was announced goes, and xlb0", bgp_goes),
     ("an interface that is not there takes no other down", interface_missing),
@@ -204,6 +241,8 @@ CASES = (
     ("a flush is no end for the service manager", flush_goes_on),
     ("what cannot be kept is said", state_unwritable),
     ("a change that the maps have no room for is refused", no_room),
+    ("withdrawals need no room in the maps", no_room_at_start),
+    ("what is adopted is no news", adopted_is_no_news),
     ("a stop: no second one, no reload", stop_is_left_alone),
 )
 

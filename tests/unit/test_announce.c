@@ -220,15 +220,16 @@ withdrawal_does_not_wait(void **state)
 static void
 adopted_addresses_need_no_hold(void **state)
 {
-	const struct addr adopted[] = { ip(2), ip(3), ip(9) };
 	struct world *w = *state;
-	struct announce an[2];
+	struct announce an[2], found;
+	struct prefix p[3];
 
-	w->in.adopt = true;
-	w->in.adopted = adopted;
-	w->in.nadopted = 3;
+	assert_int_equal(prefix_parse("192.0.2.2/32", &p[0]), 0);
+	assert_int_equal(prefix_parse("192.0.2.3/32", &p[1]), 0);
+	assert_int_equal(prefix_parse("192.0.2.9/32", &p[2]), 0);
+	announce_adopted(&w->conf, p, 3, 5 * SEC, w->a, &found);
 	w->ready[2].ready = w->ready[3].ready = false;
-	step(w, NULL, 10, &an[0]);
+	step(w, &found, 10, &an[0]);
 	/* .1 is new, .3 was there but is not ready */
 	assert_int_equal(wanted(&an[0]), 2);
 	assert_int_equal(an[0].row[0].why, ANNOUNCE_HOLD);
@@ -343,22 +344,23 @@ prefixes_lead_back_to_addresses(void **state)
 {
 	struct world *w = *state;
 	struct prefix p[3];
-	struct addr *out;
-	size_t n;
+	struct announce out;
 
 	assert_int_equal(prefix_parse("192.0.2.0/24", &p[0]), 0);
 	assert_int_equal(prefix_parse("192.0.2.2/32", &p[1]), 0);
 	assert_int_equal(prefix_parse("198.51.100.1/32", &p[2]), 0);
-	out = announce_adopted(&w->conf, p, 3, w->a, &n);
-	assert_int_equal(n, 1);	/* once, though two services name it */
-	assert_memory_equal(&out[0], &p[1].addr, sizeof(out[0]));
+	announce_adopted(&w->conf, p, 3, 7, w->a, &out);
+	assert_int_equal(out.n, 1);	/* once, though two services name it */
+	assert_memory_equal(&out.row[0].addr, &p[1].addr, 16);
+	assert_true(out.row[0].wanted);
+	assert_int_equal(out.row[0].since, 7);
 	w->address[2][0].has_announce = true;
 	w->address[2][0].announce = p[0];
-	out = announce_adopted(&w->conf, p, 3, w->a, &n);
-	assert_int_equal(n, 2);
-	assert_int_equal(out[1].b[15], 3);
-	announce_adopted(&w->conf, NULL, 0, w->a, &n);
-	assert_int_equal(n, 0);
+	announce_adopted(&w->conf, p, 3, 7, w->a, &out);
+	assert_int_equal(out.n, 2);
+	assert_int_equal(out.row[1].addr.b[15], 3);
+	announce_adopted(&w->conf, NULL, 0, 7, w->a, &out);
+	assert_int_equal(out.n, 0);
 }
 
 static void
