@@ -118,6 +118,11 @@ UNIT_TESTS += tests/unit/test_surge
 tests_unit_test_surge_SOURCES = tests/unit/test_surge.c tests/unit/unit.h
 tests_unit_test_surge_LDADD = $(UNIT_LIBS)
 
+UNIT_TESTS += tests/unit/test_flow_table
+tests_unit_test_flow_table_SOURCES = tests/unit/test_flow_table.c \
+	tests/unit/unit.h
+tests_unit_test_flow_table_LDADD = $(UNIT_LIBS)
+
 UNIT_TESTS += tests/unit/test_state
 tests_unit_test_state_SOURCES = tests/unit/test_state.c tests/unit/unit.h
 tests_unit_test_state_LDADD = $(UNIT_LIBS)

@@ -74,7 +74,7 @@ static const struct key_value hash_kinds[] = {
 };
 
 static const struct key_value udp_kinds[] = {
-	{ "session", UDP_SESSION, true },
+	{ "session", UDP_SESSION, false },
 	{ "datagram", UDP_DATAGRAM, false },
 	{ NULL, 0, false }
 };
@@ -126,7 +126,7 @@ static const struct key maglev_keys[] = {
 };
 
 static const struct key flow_table_keys[] = {
-	{ "entries", KEY_U32, KEY_LATER | KEY_POW2, AT(conf, flow_entries),
+	{ "entries", KEY_U32, KEY_POW2, AT(conf, flow_entries),
 	    .min = 1024, .max = 1 << 28, .def = "1048576",
 	    .help = "entries of the flow table, rounded up to a power of "
 	    "two" },

@@ -3,7 +3,6 @@
 #include "core/conf_bind.h"
 
 #include <inttypes.h>
-#include <netinet/in.h>
 
 #include "core/arena.h"
 #include "core/conf_schema.h"
@@ -38,21 +37,11 @@ static void
 pool_warn(struct bind *b, const struct conf_pool *p)
 {
 	const struct node *n = b->pool.row[p - b->c->pool].node;
-	size_t i;
 
 	if (!p->min_healthy_percent && p->min_healthy > p->nbackend)
 		bind_member_fault(b, DIAG_WARNING, n, "min_healthy", "%" PRIu32
 		    " can never be reached with %zu backends", p->min_healthy,
 		    p->nbackend);
-	if (!(key_find("flow_table", "entries")->flags & KEY_LATER))
-		return;
-	for (i = 0; i < p->nbackend; i++)
-		if (p->backend[i].state == BACKEND_DRAIN) {
-			bind_member_fault(b, DIAG_WARNING, bind_element(n,
-			    "backends", i), "state", "drain moves established "
-			    "connections too in this version");
-			return;
-		}
 }
 
 /* Pools that a service uses, each once. */
@@ -70,38 +59,16 @@ pools_warn(struct bind *b)
 			pool_warn(b, &c->pool[i]);
 }
 
-/* The first port on which UDP packets belong to sessions. */
-static void
-udp_warn(struct bind *b, const struct conf_service *s,
-    const struct node *service)
-{
-	size_t i;
-
-	for (i = 0; i < s->nlisten; i++) {
-		if (s->udp != UDP_DEFAULT || s->listen[i].proto != IPPROTO_UDP ||
-		    s->listen[i].port == 53)
-			continue;
-		bind_fault(b, DIAG_WARNING, bind_element(service, "listen", i),
-		    "acts as udp: datagram: session is not available in this "
-		    "version");
-		return;
-	}
-}
-
 void
 conf_check_warnings(struct bind *b)
 {
 	const struct node *maglev = node_get(b->root[0], "maglev");
 	const struct conf *c = b->c;
-	size_t i;
 
 	checks_warn(b);
 	pools_warn(b);
 	if (c->nservice == 0)
 		return;		/* nothing that could surprise */
-	for (i = 0; i < c->nservice &&
-	    schema_is_later(key_find("services", "udp"), UDP_SESSION); i++)
-		udp_warn(b, &c->service[i], b->service.row[i].node);
 	if (c->key_file == NULL)
 		bind_member_fault(b, DIAG_WARNING, maglev != NULL ? maglev :
 		    b->root[0], maglev != NULL ? "key_file" :

@@ -229,6 +229,10 @@ config_check_change(const struct config *old, const struct config *new,
 	if (memcmp(old->hash_key, new->hash_key, sizeof(old->hash_key)) != 0)
 		diag_add(dg, DIAG_ERROR, at, "maglev.key_file: another key "
 		    MOVES_ALL);
+	if (b->flow_entries < a->flow_entries)
+		diag_add(dg, DIAG_ERROR, at, "flow_table.entries: %u -> %u: a "
+		    "table in use does not shrink: drain the node, then "
+		    "`xlb restart --flush`", a->flow_entries, b->flow_entries);
 	for (i = 0; i < b->nservice; i++) {
 		was = service_find(a, b->service[i].name);
 		if (was != NULL && was->hash != b->service[i].hash)

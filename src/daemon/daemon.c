@@ -115,6 +115,27 @@ prog_config_init(struct prog_config *pc, const struct options *opt,
 	memcpy(pc->hash_key, c->hash_key, sizeof(pc->hash_key));
 }
 
+#define GROW_AGAIN_MS 60000
+
+int
+daemon_grow(struct daemon *d)
+{
+	struct prog_config pc;
+	int rc;
+
+	if (maps_flow_entries(prog_maps(d->prog)) >=
+	    d->config->conf->flow_entries)
+		return 0;
+	if (d->small == d->config &&
+	    mono_ms_since(daemon_now(), d->small_at) < GROW_AGAIN_MS)
+		return -ENOMEM;
+	prog_config_init(&pc, &d->opt, d->config);
+	rc = prog_grow(d->prog, &pc);
+	d->small = rc < 0 ? d->config : NULL;
+	d->small_at = daemon_now();
+	return rc;
+}
+
 static int
 start_prog(struct daemon *d, const struct config *c)
 {

@@ -118,6 +118,10 @@ struct daemon {
 	bool announced;		/* `announce` is real */
 	bool attached;		/* it was looked what is attached */
 
+	const struct config *small;	/* whose flow table there was no memory
+					 * for; NULL */
+	mono_t small_at;
+
 	sd_event_source *soon;	/* a reconciliation is asked for */
 	sd_event_source *tick;	/* the next one that nobody asked for */
 	sd_event_source *hold;	/* the next end of a hold */
@@ -172,6 +176,11 @@ void config_messages(const struct diag *dg, json_t *reply);
 /* 0, 1 (an operation or interface was refused) or 3 (the file). `reply` gets
  * errors and warnings; NULL: they are only logged. */
 int config_reload(struct daemon *d, json_t *reply);
+
+/* daemon.c */
+/* The flow table follows the configuration. 0, or -errno (logged): it stays
+ * smaller, and is tried again after a while. */
+int daemon_grow(struct daemon *d);
 
 /* health_run.c */
 void health_adopt(struct daemon *d);	/* verdicts of an earlier xlbd */

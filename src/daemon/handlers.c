@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "core/arena.h"
+#include "core/flow_count.h"
 #include "core/plan.h"
 #include "daemon/daemon.h"
 #include "daemon/status.h"
@@ -202,8 +203,11 @@ handle_diff(struct daemon *d, struct ctl_request *rq, const json_t *args)
 {
 	struct arena *a = arena_new();
 	struct state found, wanted;
+	const struct xlb_flow_set *flows;
 	struct plan plan;
 	struct config *c;
+	uint64_t *moved;
+	uint32_t sets;
 	struct diag dg;
 	json_t *reply;
 	int status = 0;
@@ -221,8 +225,12 @@ handle_diff(struct daemon *d, struct ctl_request *rq, const json_t *args)
 	diag_fini(&dg);
 	if (status == 0) {
 		plan_build(&wanted, &found, d->rings, daemon_tick(), a, &plan);
+		moved = arena_calloc(a, wanted.nring, sizeof(*moved));
+		flows = maps_flows(prog_maps(d->prog), &sets);
+		flow_count(&plan, &wanted, &found, flows, sets, daemon_tick(),
+		    moved);
 		json_object_set_new(reply, "result",
-		    diff_build(&plan, &wanted));
+		    diff_build(&plan, &wanted, moved));
 	}
 	ctl_reply(rq, reply);
 	config_free(c);

@@ -356,6 +356,8 @@ reconcile(struct daemon *d, bool drift)
 	}
 	bird_apply(d, &next);
 	run_apply(&r, breaks, r.plan.n);
+	/* last: it takes a while, and nothing else waits for it */
+	r.nfailed += !d->lifecycle.removed && daemon_grow(d) < 0;
 	run_keep(&r, &next);
 }
 

@@ -398,7 +398,8 @@ listed(const json_t *list, const char *object)
 }
 
 json_t *
-diff_build(const struct plan *p, const struct state *wanted)
+diff_build(const struct plan *p, const struct state *wanted,
+    const uint64_t *flows)
 {
 	json_t *added = json_array(), *changed = json_array();
 	json_t *removed = json_array(), *pools = json_array(), *list;
@@ -417,11 +418,12 @@ diff_build(const struct plan *p, const struct state *wanted)
 			json_array_append_new(list, ctl_text(buf));
 	}
 	for (i = 0; i < wanted->nring; i++)
-		json_array_append_new(pools, json_pack("{s:s, s:I, s:I, s:n}",
+		json_array_append_new(pools, json_pack("{s:s, s:I, s:I, s:o}",
 		    "name", wanted->ring[i].pool,
 		    "slots", (json_int_t)wanted->ring_size, "slots_moved",
 		    (json_int_t)ring_moved(p, wanted->ring[i].number),
-		    "flows_moved"));
+		    "flows_moved", flows == NULL ? json_null() :
+		    json_integer((json_int_t)flows[i])));
 	return json_pack("{s:o, s:o, s:o, s:o}", "added", added,
 	    "changed", changed, "removed", removed, "pools", pools);
 }

@@ -65,6 +65,8 @@ struct status_ring *status_rings(const struct state *wanted,
 json_t *status_build(const struct status_input *in);
 json_t *fingerprint_build(const struct state *wanted,
     const struct status_ring *ring);
-json_t *diff_build(const struct plan *p, const struct state *wanted);
+/* `flows` has a number for each wanted ring; NULL: nobody knows. */
+json_t *diff_build(const struct plan *p, const struct state *wanted,
+    const uint64_t *flows);
 
 #endif

@@ -54,6 +54,13 @@ maps_flow_entries(const struct maps *m)
 	return m->sets * XLB_FLOW_WAYS;
 }
 
+const struct xlb_flow_set *
+maps_flows(const struct maps *m, uint32_t *sets)
+{
+	*sets = m->sets;
+	return m->flows;
+}
+
 /* The row goes last: what names the number is found again until then. */
 void
 maps_backend_free(struct maps *m, uint32_t number)

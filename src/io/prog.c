@@ -127,6 +127,20 @@ program_place(struct prog *p, const struct load *l)
 	return rc;
 }
 
+int
+prog_switch(struct prog *p, const struct load *l)
+{
+	struct bpf_prog_info info;
+	int fd = dup(bpf_program__fd(l->skel->progs.xlb));
+
+	if (fd < 0 || prog_info(fd, &info, NULL, 0) < 0)
+		return -errno;
+	close(p->fd);
+	p->fd = fd;
+	p->id = info.id;
+	return program_replace(p, l, -1);
+}
+
 static int
 prog_load(struct prog *p, struct load *l)
 {

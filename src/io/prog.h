@@ -29,6 +29,11 @@ struct prog_config {
  */
 int prog_open(const struct prog_config *c, struct prog **out);
 
+/* A larger flow table in the place of the one in use, with its entries; packets
+ * go on. 0 (it may have been large enough), or -errno after logging why: then it
+ * is the one that was. */
+int prog_grow(struct prog *p, const struct prog_config *c);
+
 /* `xlbd --preflight`: would prog_open() adopt what is pinned there (or start
  * anew)? Changes nothing. 0, or -errno after logging why not. */
 int prog_check(const struct prog_config *c);

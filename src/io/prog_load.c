@@ -166,13 +166,47 @@ settings_check(const struct load *l)
 	return -EEXIST;
 }
 
+/* A table that is in use may be smaller than the one that is wanted: it grows
+ * when all else is there (see prog_grow()). */
+static int
+flows_adopt(struct load *l)
+{
+	struct bpf_map_info info;
+	uint32_t len = sizeof(info), want = l->spec[MAP_FLOWS].max;
+
+	memset(&info, 0, sizeof(info));
+	if (bpf_obj_get_info_by_fd(l->fd[MAP_FLOWS], &info, &len) < 0)
+		return -errno;
+	if (info.max_entries > want) {
+		log_warnx("maps: pinned with flow_table.entries %u, the "
+		    "configuration says %u; a table in use does not shrink: "
+		    FLUSH, info.max_entries * XLB_FLOW_WAYS,
+		    want * XLB_FLOW_WAYS);
+		return -EEXIST;
+	}
+	if (info.max_entries == 0 ||
+	    (info.max_entries & (info.max_entries - 1)) != 0)
+		return 0;	/* map_check() says so */
+	l->spec[MAP_FLOWS].max = info.max_entries;
+	l->skel->rodata->flow_mask = info.max_entries - 1;
+	return bpf_map__set_max_entries(l->skel->maps.flows, info.max_entries);
+}
+
 int
 load_pins(struct load *l)
+{
+	return load_pins_but(l, MAP_IDS);
+}
+
+int
+load_pins_but(struct load *l, enum map_id but)
 {
 	char path[MAPS_PATH_MAX];
 	int i, rc;
 
 	for (i = 0; i < MAP_IDS; i++) {
+		if (i == (int)but)
+			continue;
 		l->fd[i] = bpf_obj_get(pin_path(path, l->c->bpf_dir, "%s",
 		    map_name[i]));
 		if (l->fd[i] < 0 && errno != ENOENT) {
@@ -183,7 +217,9 @@ load_pins(struct load *l)
 		l->pinned[i] = l->fd[i] >= 0;
 		if (!l->pinned[i])
 			continue;
-		rc = map_check(l->fd[i], map_name[i], &l->spec[i]);
+		rc = i == MAP_FLOWS ? flows_adopt(l) : 0;
+		if (rc == 0)
+			rc = map_check(l->fd[i], map_name[i], &l->spec[i]);
 		if (rc < 0)
 			return rc;
 		if (!l->pinned[MAP_TABLES]) {

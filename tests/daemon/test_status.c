@@ -397,7 +397,7 @@ diff_lists_the_objects_of_a_plan(void **state)
 	(void)state;
 	node_open(&n);
 	plan_build(&n.wanted, &n.found, n.rings, 0, n.a, &p);
-	o = diff_build(&p, &n.wanted);
+	o = diff_build(&p, &n.wanted, NULL);
 	assert_true(holds(at(o, "added"), "service 203.0.113.10:80/tcp"));
 	assert_true(holds(at(o, "added"), "ring web"));
 	assert_true(holds(at(o, "added"), "backend 10.0.0.1"));
@@ -409,7 +409,7 @@ diff_lists_the_objects_of_a_plan(void **state)
 	/* and the other way round: to a node that serves nothing */
 	state_empty(&empty, &n.wanted);
 	plan_build(&empty, &n.wanted, n.rings, 0, n.a, &p);
-	o = diff_build(&p, &empty);
+	o = diff_build(&p, &empty, NULL);
 	assert_int_equal(json_array_size(at(o, "added")), 0);
 	assert_true(holds(at(o, "removed"), "service 203.0.113.10:80/tcp"));
 	assert_true(holds(at(o, "removed"), "vip 203.0.113.11"));

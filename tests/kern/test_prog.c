@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/arena.h"
@@ -439,9 +440,9 @@ maps_that_do_not_fit_are_refused_by_name(void **state)
 	other.hash_key[3]++;
 	refused(&other, "maglev.key_file");
 	other = c;
-	other.flow_entries = 4096;
-	refused(&other, "flows: number of entries 256 is pinned, this xlbd "
-	    "needs 512");
+	other.flow_entries = 1024;
+	refused(&other, "pinned with flow_table.entries 2048, the "
+	    "configuration says 1024");
 
 	run("rm %s/rare", KERN_DIR);
 	fd = bpf_map_create(BPF_MAP_TYPE_PERCPU_ARRAY, "rare", 4, 24, 100,
@@ -627,6 +628,129 @@ four_capabilities_are_enough(void **state)
 	assert_int_equal(status, 0);
 }
 
+static uint64_t
+used_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
+	return ((uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec) >>
+	    XLB_FLOW_TICK_SHIFT;
+}
+
+/* Both programs on their own tables: where the links' one looks. */
+static uint32_t
+flows_id(const struct prog *p)
+{
+	struct bpf_map_info info = { 0 };
+	uint32_t len = sizeof(info);
+
+	assert_int_equal(bpf_obj_get_info_by_fd(p->maps->fd[MAP_FLOWS], &info,
+	    &len), 0);
+	return info.id;
+}
+
+static bool
+program_uses(int fd, uint32_t map)
+{
+	uint32_t ids[64], len = sizeof(struct bpf_prog_info), i;
+	struct bpf_prog_info info = { .nr_map_ids = 64,
+	    .map_ids = (uint64_t)(uintptr_t)ids };
+
+	assert_int_equal(bpf_obj_get_info_by_fd(fd, &info, &len), 0);
+	for (i = 0; i < info.nr_map_ids; i++)
+		if (ids[i] == map)
+			return true;
+	return false;
+}
+
+static void
+the_flow_table_grows_with_what_is_in_it(void **state)
+{
+	struct prog_config c = config();
+	uint64_t flow = 0x123456780000abcdULL, e;
+	struct prog_link row;
+	struct prog *p;
+	uint32_t before, i;
+
+	(void)state;
+	p = open_with(&c);
+	assert_int_equal(attach(p, "e0", XDP_MODE_NATIVE, &row), 0);
+	before = xdp_id("e0", false);
+	assert_int_equal(maps_flow_entries(p->maps), 2048);
+	e = XLB_FLOW(xlb_flow_tag((uint32_t)(flow >> 32), flow), 7,
+	    XLB_FLOW_CONFIRMED, used_now());
+	p->maps->flows[xlb_flow_row(flow, 255)].entry[3] = e;
+	assert_int_equal(prog_grow(p, &c), 0);	/* it is as large already */
+	assert_int_equal(xdp_id("e0", false), before);
+
+	c.flow_entries = 8192;
+	assert_int_equal(prog_grow(p, &c), 0);
+	assert_int_equal(maps_flow_entries(p->maps), 8192);
+	assert_int_not_equal(xdp_id("e0", false), before);
+	assert_int_equal(xdp_id("e0", false), p->id);
+	assert_true(program_uses(p->fd, flows_id(p)));
+	assert_true(kern_log_has("flow_table.entries: 2048 -> 8192"));
+	for (i = 0; i < XLB_FLOW_WAYS; i++)
+		if (p->maps->flows[xlb_flow_row(flow, 1023)].entry[i] == e)
+			break;
+	assert_int_not_equal(i, XLB_FLOW_WAYS);
+
+	/* the next one finds it, with the old size in its file or a larger */
+	before = p->id;
+	prog_close(p);
+	p = open_with(&c);
+	assert_int_equal(p->id, before);
+	assert_int_equal(maps_flow_entries(p->maps), 8192);
+	prog_close(p);
+	c.flow_entries = 16384;
+	p = open_with(&c);
+	assert_int_equal(p->id, before);
+	assert_int_equal(maps_flow_entries(p->maps), 8192);
+	assert_int_equal(prog_grow(p, &c), 0);
+	assert_int_equal(maps_flow_entries(p->maps), 16384);
+	prog_close(p);
+
+	c.flow_entries = 8192;
+	p = NULL;
+	kern_log_clear();
+	assert_int_equal(prog_open(&c, &p), -EEXIST);
+	assert_true(kern_log_has("pinned with flow_table.entries 16384, the "
+	    "configuration says 8192; a table in use does not shrink: drain "
+	    "the node, then xlb restart --flush"));
+}
+
+/* A kill between two pins: the table is the new one, the program the old. */
+static void
+growing_that_was_cut_short_is_completed(void **state)
+{
+	struct prog_config c = config();
+	struct prog_link row;
+	struct prog *p;
+	uint32_t old;
+	int program;
+
+	(void)state;
+	p = open_with(&c);
+	assert_int_equal(attach(p, "e0", XDP_MODE_NATIVE, &row), 0);
+	old = p->id;
+	program = dup(p->fd);
+	c.flow_entries = 8192;
+	assert_int_equal(prog_grow(p, &c), 0);
+	run("rm %s/program", KERN_DIR);
+	assert_int_equal(bpf_obj_pin(program, KERN_DIR "/program"), 0);
+	prog_links_update(p, program, old);
+	assert_int_equal(xdp_id("e0", false), old);
+	prog_close(p);
+	p = open_with(&c);
+	assert_int_equal(maps_flow_entries(p->maps), 8192);
+	assert_int_not_equal(p->id, old);
+	assert_int_equal(xdp_id("e0", false), p->id);
+	assert_true(program_uses(p->fd, flows_id(p)));
+	close(program);
+	prog_close(p);
+}
+
 #define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int
@@ -645,6 +769,8 @@ main(void)
 		CASE(a_lost_map_is_made_again_and_used),
 		CASE(all_goes_and_nothing_is_left),
 		CASE(a_start_that_is_cut_short_is_completed),
+		CASE(the_flow_table_grows_with_what_is_in_it),
+		CASE(growing_that_was_cut_short_is_completed),
 		CASE(four_capabilities_are_enough),
 	};
 
