@@ -159,6 +159,20 @@ config_cells(const json_t *status, struct grid *g)
 		    text(c, "error"));
 }
 
+/* Only what is out of the ordinary. */
+static void
+flows_cells(const json_t *status, struct grid *g)
+{
+	const json_t *f = json_object_get(status, "flow_table");
+	char buf[24];
+
+	if (!yes(f, "surge"))
+		return;
+	grid_cell(g, TINT_HEAD, "flows");
+	grid_cell(g, TINT_ODD, "many came from other nodes: every packet is "
+	    "looked up since %s", ago(status, f, "surge_since", buf));
+}
+
 static void
 overrides_cells(const json_t *status, struct grid *g)
 {
@@ -336,6 +350,7 @@ view_status(const json_t *status, const struct view *view, FILE *out)
 	forwarding_cells(status, top);
 	announcing_cells(status, &n, top);
 	config_cells(status, top);
+	flows_cells(status, top);
 	overrides_cells(status, top);
 	addresses = view_addresses(status, false);
 	pools = pools_grid(status, false);

@@ -78,6 +78,7 @@ struct tidy {
 	int64_t work_ns, scan_ns;	/* of this pass, of the last that read it */
 	int64_t slice_ns;	/* the longest slice so far */
 	struct surge surge;
+	int64_t surge_since;	/* CLOCK_REALTIME ns, of the one that is on */
 	/* as the last pass left them */
 	uint64_t flows;		/* entries that bind one */
 	uint32_t prev, lookup, retired;	/* see sweep.h */

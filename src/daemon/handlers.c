@@ -180,6 +180,13 @@ handle_status(struct daemon *d, struct ctl_request *rq, const json_t *args)
 		.phase = d->lifecycle.phase,
 		.phase_until = d->lifecycle.until,
 		.forwarding_reason = not_forwarding(d),
+		.flows = {
+			.entries = maps_flow_entries(prog_maps(d->prog)),
+			.live = d->tidy.flows, .lookup = d->tidy.lookup,
+			.surge = d->tidy.surge.on,
+			.surge_since = d->tidy.surge_since,
+			.surge_seconds = d->tidy.surge.seconds,
+		},
 		.link = d->link, .wanted = &d->wanted, .ring = rings(d),
 		.announce = &d->announce, .bird = d->bird,
 	};

@@ -272,11 +272,21 @@ overrides_json(const struct status_input *in)
 	return list;
 }
 
+static json_t *
+flow_table_json(const struct status_flows *f)
+{
+	return json_pack("{s:I, s:I, s:I, s:b, s:o, s:I}",
+	    "entries", (json_int_t)f->entries, "live", (json_int_t)f->live,
+	    "lookup", (json_int_t)f->lookup, "surge", f->surge,
+	    "surge_since", time_json(f->surge_since),
+	    "surge_seconds", (json_int_t)f->surge_seconds);
+}
+
 json_t *
 status_build(const struct status_input *in)
 {
 	json_t *o = json_pack("{s:o, s:o, s:s, s:I, s:o, s:s, s:s, s:o, s:b, "
-	    "s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+	    "s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 	    "time", time_json(in->now), "node", ctl_text(in->node),
 	    "version", PACKAGE_VERSION, "pid", (json_int_t)in->pid,
 	    "started", time_json(in->started),
@@ -287,6 +297,7 @@ status_build(const struct status_input *in)
 	    "forwarding_reason", ctl_text(in->forwarding_reason),
 	    "config", config_json(in->config),
 	    "interfaces", interfaces_json(in),
+	    "flow_table", flow_table_json(&in->flows),
 	    "bird", bird_json(in->bird),
 	    "addresses", addresses_json(in), "pools", pools_json(in),
 	    "services", services_json(in), "overrides", overrides_json(in));

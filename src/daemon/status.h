@@ -34,6 +34,15 @@ struct status_config {
 				 * in force */
 };
 
+struct status_flows {
+	uint32_t entries;	/* of the table */
+	uint64_t live;		/* that bind a flow, when they were counted */
+	uint32_t lookup;	/* slots and services with LOOKUP */
+	bool surge;		/* every packet is looked up */
+	int64_t surge_since;	/* CLOCK_REALTIME ns; 0: no surge */
+	uint64_t surge_seconds;	/* of all so far */
+};
+
 /* All times: CLOCK_REALTIME, ns; 0: none. */
 struct status_input {
 	int64_t now, started;
@@ -48,6 +57,7 @@ struct status_input {
 	bool forwarding;	/* attached as wanted, no operation failed */
 	const char *forwarding_reason;	/* "" */
 	const struct prog_link *link;	/* as conf->interface */
+	struct status_flows flows;
 	const struct state *wanted;
 	const struct status_ring *ring;	/* as wanted->pool */
 	const struct announce *announce;

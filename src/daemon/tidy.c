@@ -180,6 +180,7 @@ on_second(sd_event_source *s, uint64_t usec, void *arg)
 	(void)usec;
 	if (maps_flow_stats(prog_maps(d->prog), &now) == 0 &&
 	    surge_step(g, &now, daemon_now())) {
+		d->tidy.surge_since = g->on ? daemon_realtime() : 0;
 		if (g->on)
 			log_info("flows: %u.%u %% of the sampled ones are "
 			    "unknown: every packet is looked up",

@@ -4,6 +4,7 @@
 should be."""
 
 import functools
+import json
 import os
 import shutil
 import signal
@@ -229,6 +230,52 @@ def adopted_is_no_news(n):
     check(n.announced(), "not announced")
 
 
+def entries(n):
+    return n.status()["flow_table"]["entries"]
+
+
+def table_grows(n):
+    """A reload makes it larger, while all goes on; it never shrinks."""
+    up(n, more="flow_table: {entries: 4096}")
+    check(entries(n) == 4096, n.status()["flow_table"])
+    n.configure(more="flow_table: {entries: 16000}")
+    reload_is(n, 0)
+    check(entries(n) == 16384, n.status()["flow_table"])
+    check("flow_table.entries: 4096 -> 16384" in n.said(), "not said")
+    check(n.announced(), "withdrawn")
+    n.configure(more="flow_table: {entries: 4096}")
+    reload_is(n, 3, "does not shrink: drain the node, then `xlb restart")
+    rc, _, err = n.xlb("diff")
+    check(rc == 3 and "does not shrink" in err, "diff:", rc, err)
+    # nor by a start: the file that was accepted last stays
+    killed(n)
+    n.start_xlbd()
+    check(entries(n) == 16384, n.status()["flow_table"])
+    killed(n)
+    n.configure(more="flow_table: {entries: 32768}")
+    n.start_xlbd()
+    wait("the larger table", lambda: entries(n) == 32768)
+
+
+def diff_foretells(n):
+    """What diff says moves is what a reload then moves."""
+    up(n)
+    text = n.file.read_text()
+    n.file.write_text(text.replace("10.0.1.12}", "10.0.1.12, state: drain}"))
+    rc, out, err = n.xlb("--json", "diff")
+    check(rc == 0, err)
+    pool = json.loads(out)["pools"][0]
+    check(pool["slots_moved"] > 30000 and pool["flows_moved"] == 0, pool)
+    before = len(n.said())
+    reload_is(n, 0)
+    check(f"pool web: {pool['slots_moved']} of 65537 slots move\n"
+          in n.said()[before:], pool, n.said()[before:])
+    wait("LOOKUP to be counted", lambda: n.status()["flow_table"]["lookup"] ==
+         pool["slots_moved"])
+    wait("it to go, since no flow needs it", lambda:
+         n.status()["flow_table"]["lookup"] == 0, 60)
+
+
 CASES = (
     ("without bgp: what was announced goes, and xlb0", bgp_goes),
     ("an interface that is not there takes no other down", interface_missing),
@@ -243,6 +290,8 @@ CASES = (
     ("a change that the maps have no room for is refused", no_room),
     ("withdrawals need no room in the maps", no_room_at_start),
     ("what is adopted is no news", adopted_is_no_news),
+    ("the flow table grows, and does not shrink", table_grows),
+    ("what diff foretells happens", diff_foretells),
     ("a stop: no second one, no reload", stop_is_left_alone),
 )
 
