@@ -2,14 +2,9 @@
 /* Carries entries over to a larger flow table, by compare-and-swap. */
 #include "core/flow_copy.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 
-static uint32_t
-age(uint64_t e, uint32_t tick)
-{
-	return (tick + XLB_FLOW_AHEAD - XLB_FLOW_USED(e)) & XLB_FLOW_AGE_MASK;
-}
+#include "core/flow_entry.h"
 
 static bool
 swap(__u64 *at, __u64 was, __u64 now)
@@ -32,7 +27,8 @@ place(struct xlb_flow_set *set, uint64_t e, uint32_t tick)
 			return at;
 		if (*at == 0 && empty == NULL)
 			empty = at;
-		if (age(*at, tick) > age(*oldest, tick))
+		if (flow_entry_age(*at, tick) >
+		    flow_entry_age(*oldest, tick))
 			oldest = at;
 	}
 	return empty != NULL ? empty : oldest;
@@ -48,7 +44,8 @@ entry_copy(struct xlb_flow_set *set, uint64_t e, uint32_t tick)
 	for (tries = 0; tries < 3; tries++) {
 		at = place(set, e, tick);
 		was = __atomic_load_n(at, __ATOMIC_RELAXED);
-		if (was != 0 && age(was, tick) <= age(e, tick))
+		if (was != 0 && flow_entry_age(was, tick) <=
+		    flow_entry_age(e, tick))
 			return;
 		if (swap(at, was, e))
 			return;
@@ -67,8 +64,7 @@ flow_copy(const struct xlb_flow_set *from, uint32_t nfrom,
 		set = &from[i & (nfrom - 1)];
 		for (k = 0; k < XLB_FLOW_WAYS; k++) {
 			e = __atomic_load_n(&set->entry[k], __ATOMIC_RELAXED);
-			if (e != 0 && age(e, tick) <=
-			    XLB_FLOW_AHEAD + XLB_FLOW_KNOWN)
+			if (e != 0 && !flow_entry_over(e, tick))
 				entry_copy(&to[i], e, tick);
 		}
 	}

@@ -2,8 +2,8 @@
 /* Counts live flows by the slots that a plan moves. */
 #include "core/flow_count.h"
 
+#include "core/flow_entry.h"
 #include "core/ring_words.h"
-#include "core/sweep.h"
 
 #define SETS_ALL (1U << 17)	/* read for all rings together: some 10 ms */
 #define SETS_MIN 1024
@@ -55,7 +55,7 @@ ring_count(const struct op_ring *op, const struct state_ring *found,
 	for (i = 0; i < sets; i += step)
 		for (k = 0; k < XLB_FLOW_WAYS; k++) {
 			e = flows[i].entry[k];
-			n += sweep_is_live(e, tick) &&
+			n += flow_entry_live(e, tick) &&
 			    entry_moves(e, op, found);
 		}
 	return n * step;

@@ -33,6 +33,7 @@ libxlbcore_a_SOURCES += src/core/state_build.h src/core/state_number.c
 libxlbcore_a_SOURCES += src/core/state_pool.c src/core/state_rows.c
 libxlbcore_a_SOURCES += src/core/ring.c
 libxlbcore_a_SOURCES += src/core/flow_count.c src/core/flow_count.h
+libxlbcore_a_SOURCES += src/core/flow_entry.h
 libxlbcore_a_SOURCES += src/core/flow_copy.c src/core/flow_copy.h
 libxlbcore_a_SOURCES += src/core/surge.c src/core/surge.h
 libxlbcore_a_SOURCES += src/core/sweep.c src/core/sweep.h

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/flow_entry.h"
 #include "core/ring_words.h"
 
 #define PIECE_SLOTS 16384
@@ -193,7 +194,7 @@ piece_end(struct sweep *s, uint32_t end, enum stage next)
 }
 
 static void
-service_word(struct xlb_service *row, uint64_t was, uint64_t now)
+service_word(struct xlb_service *row, __u64 was, __u64 now)
 {
 	__atomic_compare_exchange_n(&row->word, &was, now, false,
 	    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
@@ -405,24 +406,6 @@ step_index(struct sweep *s)
 	s->stage = GRACE;
 }
 
-/* Counted from XLB_FLOW_AHEAD on: another CPU's clock may be a little ahead. */
-static uint32_t
-entry_age(uint64_t e, uint32_t tick)
-{
-	return (tick + XLB_FLOW_AHEAD - XLB_FLOW_USED(e)) & XLB_FLOW_AGE_MASK;
-}
-
-bool
-sweep_is_live(uint64_t e, uint32_t tick)
-{
-	uint32_t life = (uint32_t)e & XLB_FLOW_CLOSING ? XLB_FLOW_SESSION :
-	    (uint32_t)e & XLB_FLOW_CONFIRMED ? XLB_FLOW_LIVE :
-	    XLB_FLOW_OPENING;
-
-	return XLB_FLOW_BACKEND(e) != 0 &&
-	    entry_age(e, tick) <= XLB_FLOW_AHEAD + life;
-}
-
 static void
 entry_clear(uint64_t *at, uint64_t e)
 {
@@ -470,12 +453,12 @@ entry_step(struct sweep *s, uint64_t *at, uint32_t tick)
 		s->r.scrubbed = true;
 		return;
 	}
-	if (entry_age(e, tick) > XLB_FLOW_AHEAD + XLB_FLOW_KNOWN) {
+	if (flow_entry_over(e, tick)) {
 		entry_clear(at, e);
 		s->r.wrapped++;
 		return;
 	}
-	if (!sweep_is_live(e, tick))
+	if (!flow_entry_live(e, tick))
 		return;
 	s->r.live++;
 	if (b < XLB_BACKENDS)

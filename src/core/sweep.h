@@ -77,7 +77,4 @@ const struct sweep_result *sweep_result(const struct sweep *s);
  * XLB_BACKENDS: no more. */
 uint32_t sweep_freed(const struct sweep *s, uint32_t from);
 
-/* An entry binds its flow in a slot without LOOKUP. */
-bool sweep_is_live(uint64_t entry, uint32_t tick);
-
 #endif

@@ -42,16 +42,6 @@ daemon_now(void)
 	return (mono_t){ (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec };
 }
 
-uint32_t
-daemon_tick(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
-	return (uint32_t)((ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec) >>
-	    XLB_FLOW_TICK_SHIFT);
-}
-
 int64_t
 daemon_realtime(void)
 {

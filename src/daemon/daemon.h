@@ -148,7 +148,6 @@ void daemon_tun(struct daemon *d);	/* opens xlb0, or takes it over */
 int daemon_preflight(const struct options *opt);
 
 mono_t daemon_now(void);	/* CLOCK_BOOTTIME */
-uint32_t daemon_tick(void);	/* of the packet program: XLB_FLOW_TICK_SHIFT */
 int64_t daemon_realtime(void);	/* CLOCK_REALTIME, ns */
 
 /* config.c */

@@ -231,10 +231,10 @@ handle_diff(struct daemon *d, struct ctl_request *rq, const json_t *args)
 	ctl_diag(reply, &dg);	/* not for the log: it is not our file */
 	diag_fini(&dg);
 	if (status == 0) {
-		plan_build(&wanted, &found, d->rings, daemon_tick(), a, &plan);
+		plan_build(&wanted, &found, d->rings, maps_tick(), a, &plan);
 		moved = arena_calloc(a, wanted.nring, sizeof(*moved));
 		flows = maps_flows(prog_maps(d->prog), &sets);
-		flow_count(&plan, &wanted, &found, flows, sets, daemon_tick(),
+		flow_count(&plan, &wanted, &found, flows, sets, maps_tick(),
 		    moved);
 		json_object_set_new(reply, "result",
 		    diff_build(&plan, &wanted, moved));

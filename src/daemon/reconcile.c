@@ -91,7 +91,7 @@ run_plan(struct run *r)
 	}
 	if (rc < 0)
 		return -1;
-	plan_build(&r->wanted, &r->found, d->rings, daemon_tick(), r->arena,
+	plan_build(&r->wanted, &r->found, d->rings, maps_tick(), r->arena,
 	    &r->plan);
 	r->failed = arena_calloc(r->arena, r->plan.n + 1, sizeof(*r->failed));
 	return 0;

@@ -57,10 +57,12 @@ backends_free(struct daemon *d)
 static uint64_t
 next_us(const struct tidy *t, const struct sweep_result *r)
 {
+	uint64_t gap = (uint64_t)t->scan_ns / 1000 * SCAN_SHARE;
+
 	if (t->again || r->prev > 0)
 		return SECOND_US;
-	if (r->scrubbed || (r->waits && !r->scanned))
-		return SOON_US;
+	if (t->fresh && (r->waits || r->scrubbed))
+		return gap > SOON_US ? gap : SOON_US;
 	if (r->lookup > 0 || r->retired > 0)
 		return LOOK_S * SECOND_US;
 	return HYGIENE_S * SECOND_US;
@@ -85,9 +87,8 @@ pass_done(struct daemon *d)
 	t->prev = r->prev;
 	t->lookup = r->lookup;
 	t->retired = r->retired;
+	t->fresh |= t->again;
 	timer_set(t, next_us(t, r));
-	if (t->again)
-		t->fresh = true;
 	t->again = false;
 	if (r->old_gone)
 		reconcile_soon(d);	/* its old ring may go */
@@ -104,7 +105,7 @@ on_work(sd_event_source *src, void *arg)
 	mono_t begin = daemon_now();
 
 	do
-		state = sweep_step(s, daemon_tick());
+		state = sweep_step(s, maps_tick());
 	while (state == SWEEP_MORE && ns_since(begin) < SLICE_NS);
 	t->work_ns += ns_since(begin);
 	if (ns_since(begin) > t->slice_ns)

@@ -34,6 +34,8 @@ void maps_backend_free(struct maps *m, uint32_t number);
 uint32_t maps_flow_entries(const struct maps *m);
 const struct xlb_flow_set *maps_flows(const struct maps *m, uint32_t *sets);
 int maps_flow_stats(struct maps *m, struct xlb_flow_stats *out);
+/* Now, as the packet program counts: XLB_FLOW_TICK_SHIFT. */
+uint32_t maps_tick(void);
 /* Descriptors for an update of `grace`, which ends in synchronize_rcu. */
 void maps_grace_fds(const struct maps *m, int *map, int *inner);
 

@@ -8,22 +8,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "core/flow_copy.h"
 #include "core/sweep.h"
 #include "io/log.h"
-
-static uint32_t
-tick_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
-	return (uint32_t)((ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec) >>
-	    XLB_FLOW_TICK_SHIFT);
-}
 
 /* Every map but the flow table is the one in use. */
 static int
@@ -53,7 +42,7 @@ grow_switch(struct prog *p, struct load *l, struct xlb_flow_set *to,
 	struct maps *m = p->maps;
 	int rc;
 
-	flow_copy(m->flows, m->sets, to, sets, tick_now());
+	flow_copy(m->flows, m->sets, to, sets, maps_tick());
 	rc = pin_replace(p->dir, map_name[MAP_FLOWS], l->fd[MAP_FLOWS]);
 	if (rc == 0)
 		rc = prog_switch(p, l);
@@ -63,7 +52,7 @@ grow_switch(struct prog *p, struct load *l, struct xlb_flow_set *to,
 		pin_replace(p->dir, map_name[MAP_FLOWS], m->fd[MAP_FLOWS]);
 		return rc;
 	}
-	flow_copy(m->flows, m->sets, to, sets, tick_now());
+	flow_copy(m->flows, m->sets, to, sets, maps_tick());
 	flows_unmap(m);
 	close(m->fd[MAP_FLOWS]);
 	m->fd[MAP_FLOWS] = l->fd[MAP_FLOWS];

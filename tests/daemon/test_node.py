@@ -276,6 +276,47 @@ def diff_foretells(n):
          n.status()["flow_table"]["lookup"] == 0, 60)
 
 
+def renamed(n):
+    """Another name for a pool is no other pool: its ring stays, and so do
+    announcements."""
+    up(n)
+    rings = sorted(p.name for p in (n.bpf / "rings").iterdir())
+    text = n.file.read_text()
+    n.file.write_text(text.replace("{web:", "{shop:").replace(
+        "pool: web}", "pool: shop}"))
+    before = len(n.said())
+    reload_is(n, 0)
+    pool = n.status()["pools"][0]
+    check(pool["name"] == "shop", pool)
+    check("slots move" not in n.said()[before:], n.said()[before:])
+    check(sorted(p.name for p in (n.bpf / "rings").iterdir()) == rings,
+          "another ring")
+    check(n.status()["flow_table"]["lookup"] == 0, "something is looked up")
+    check(n.announced(), "withdrawn")
+
+
+def pool_changed(n):
+    """A service's flows are looked up after it got another pool; its old ring
+    stays for a while, and goes."""
+    up(n)
+    n.file.write_text(n.file.read_text().replace(
+        "pools: {", "pools: {other: {backends: [{name: a, address: "
+        "10.0.1.12}]}, "))
+    reload_is(n, 0)
+    check(len(list((n.bpf / "rings").iterdir())) == 2, "two pools")
+    n.file.write_text(n.file.read_text().replace("pool: web}", "pool: other}")
+                      .replace("web: {backends", "old: {backends").replace(
+                          f"[{node.BACKENDS}]", "[]"))
+    reload_is(n, 0)
+    wait("the service to be looked up", lambda:
+         n.status()["flow_table"]["lookup"] > 0)
+    check(len(list((n.bpf / "rings").iterdir())) == 3, "its ring went at once")
+    wait("the old ring to go", lambda:
+         len(list((n.bpf / "rings").iterdir())) == 2, 60)
+    wait("LOOKUP to go", lambda: n.status()["flow_table"]["lookup"] == 0, 20)
+    check("nobody asked" not in n.said(), "taken for drift")
+
+
 CASES = (
     ("without bgp: what was announced goes, and xlb0", bgp_goes),
     ("an interface that is not there takes no other down", interface_missing),
@@ -292,6 +333,8 @@ CASES = (
     ("what is adopted is no news", adopted_is_no_news),
     ("the flow table grows, and does not shrink", table_grows),
     ("what diff foretells happens", diff_foretells),
+    ("a pool that is renamed moves nothing", renamed),
+    ("a service that changes its pool", pool_changed),
     ("a stop: no second one, no reload", stop_is_left_alone),
 )
 
