@@ -9,7 +9,7 @@
 #include "core/ring_words.h"
 
 #define PIECE_SLOTS 16384
-#define PIECE_SETS 512
+#define PIECE_SETS 128
 #define PIECE_SERVICES 16384
 #define WORDS(n) (((n) + 63) / 64)
 
@@ -38,6 +38,7 @@ struct sweep {
 	struct sweep_service service[XLB_SERVICES];
 	enum stage stage;
 	enum sweep_scan scan;
+	bool waits;		/* services do */
 	uint32_t at, slot;	/* how far: row, ring or set; slot of a ring */
 	struct sweep_result r;
 	/* by backend number */
@@ -175,6 +176,7 @@ sweep_begin(struct sweep *s, enum sweep_scan scan)
 		s->ring[i].stirs = false;
 	}
 	s->scan = scan;
+	s->waits = false;
 	s->at = s->slot = 0;
 	s->stage = SERVICES;
 	for (i = 1; i < XLB_BACKENDS; i++)
@@ -230,7 +232,7 @@ service_age(struct sweep *s, struct xlb_service *row, uint32_t tick)
 	v->word = 0;
 	if (XLB_WORD_FLAGS(word) & XLB_SERVICE_LOOKUP) {
 		s->r.lookup++;
-		s->ring[ring].asked = v->wait = true;
+		s->ring[ring].asked = v->wait = s->waits = true;
 	}
 }
 
@@ -423,6 +425,7 @@ entry_keeps(struct sweep *s, uint64_t e)
 	    s->ring_size >> 32), i, k;
 	struct sweep_ring *r;
 	const uint32_t *word;
+	bool waits;
 
 	for (k = s->first[b]; k < s->first[b + 1]; k++) {
 		r = &s->ring[s->of[k]];
@@ -430,10 +433,13 @@ entry_keeps(struct sweep *s, uint64_t e)
 			continue;
 		word = ring_active(s, r);
 		for (i = low; i <= high; i++) {
-			if (XLB_SLOT_CUR(word[i]) == b)
+			/* few slots wait, and their bits lie closer */
+			waits = r->wait != NULL && bit(r->wait, i);
+			if ((!waits && !r->asked) ||
+			    XLB_SLOT_CUR(word[i]) == b)
 				continue;
 			r->differs = true;
-			if (r->wait != NULL)
+			if (waits)
 				bit_clear(r->wait, i);
 		}
 	}
@@ -529,7 +535,8 @@ step_clear(struct sweep *s)
 		ring_clear(s, &s->ring[s->at++]);
 		return;
 	}
-	services_clear(s);
+	if (s->waits)
+		services_clear(s);
 	s->stage = IDLE;
 }
 

@@ -13,7 +13,7 @@
 #include "io/log.h"
 #include "io/maps.h"
 
-#define SLICE_NS 500000
+#define SLICE_NS 250000
 #define SECOND_US 1000000ULL
 #define SOON_US (SECOND_US / 10)
 
