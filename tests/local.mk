@@ -49,6 +49,10 @@ UNIT_LIBS = libxlbcore.a $(YAML_LIBS) $(CMOCKA_LIBS)
 check_PROGRAMS += $(UNIT_TESTS)
 TESTS += $(UNIT_TESTS)
 
+UNIT_TESTS += tests/unit/test_lookup
+tests_unit_test_lookup_SOURCES = tests/unit/test_lookup.c tests/unit/unit.h
+tests_unit_test_lookup_LDADD = $(UNIT_LIBS)
+
 UNIT_TESTS += tests/unit/test_heap
 tests_unit_test_heap_SOURCES = tests/unit/test_heap.c tests/unit/unit.h
 tests_unit_test_heap_LDADD = $(UNIT_LIBS)
