@@ -9,10 +9,12 @@
 #include "ctl/view.h"
 
 #define LIST_MS 10000
+#define FLOWS_MS 120000	/* a client's ports times the services */
 
 /* What a command shows: of the answer to `request`, as JSON and as lines. */
 struct list {
 	const char *request;
+	int timeout_ms;
 	json_t *(*json)(const json_t *result);
 	void (*print)(const json_t *result, bool colour);
 };
@@ -21,7 +23,7 @@ static int
 list_ask(const struct context *x, const struct list *l, json_t *args)
 {
 	json_t *reply, *result;
-	int status = ask(x, l->request, args, LIST_MS, &reply);
+	int status = ask(x, l->request, args, l->timeout_ms, &reply);
 
 	if (status != 0)
 		return status;
@@ -117,7 +119,7 @@ services_print(const json_t *result, bool colour)
 int
 services_run(const struct context *x)
 {
-	static const struct list l = { "status", services_json,
+	static const struct list l = { "status", LIST_MS, services_json,
 	    services_print };
 
 	return list_run(x, &l);
@@ -160,7 +162,7 @@ pools_print(const json_t *result, bool colour)
 int
 pools_run(const struct context *x)
 {
-	static const struct list l = { "status", pools_json, pools_print };
+	static const struct list l = { "status", LIST_MS, pools_json, pools_print };
 
 	return list_run(x, &l);
 }
@@ -211,7 +213,7 @@ backends_print(const json_t *result, bool colour)
 int
 backends_run(const struct context *x)
 {
-	static const struct list l = { "status", backends_json,
+	static const struct list l = { "status", LIST_MS, backends_json,
 	    backends_print };
 
 	return list_run(x, &l);
@@ -261,7 +263,7 @@ bgp_print(const json_t *result, bool colour)
 int
 bgp_run(const struct context *x)
 {
-	static const struct list l = { "status", bgp_json, bgp_print };
+	static const struct list l = { "status", LIST_MS, bgp_json, bgp_print };
 
 	return list_run(x, &l);
 }
@@ -303,7 +305,7 @@ neighbors_print(const json_t *result, bool colour)
 int
 neighbors_run(const struct context *x)
 {
-	static const struct list l = { "neighbors", neighbors_json,
+	static const struct list l = { "neighbors", LIST_MS, neighbors_json,
 	    neighbors_print };
 
 	return list_run(x, &l);
@@ -364,7 +366,7 @@ rings_print(const json_t *result, bool colour)
 int
 rings_run(const struct context *x)
 {
-	static const struct list l = { "rings", rings_json, rings_print };
+	static const struct list l = { "rings", LIST_MS, rings_json, rings_print };
 
 	return list_run(x, &l);
 }
@@ -415,12 +417,50 @@ flows_print(const json_t *result, bool colour)
 	grid_end(g, colour);
 }
 
+static void
+found_print(const json_t *result, bool colour)
+{
+	static const char *const head[] = { "PROTOCOL", "PORT", "TO",
+	    "BACKEND", "STATE", "USED", NULL };
+	const json_t *list = json_object_get(result, "found"), *f;
+	struct grid *g = grid_new("lrlllr");
+	bool v6;
+	size_t i;
+
+	grid_heads(g, head);
+	for (i = 0; i < json_array_size(list); i++) {
+		f = json_array_get(list, i);
+		v6 = strchr(text(f, "destination"), ':') != NULL;
+		grid_cell(g, TINT_NONE, "%s", text(f, "protocol"));
+		grid_cell(g, TINT_NONE, "%lld", number(f, "source_port"));
+		grid_cell(g, TINT_NONE, "%s%s%s:%lld", v6 ? "[" : "",
+		    text(f, "destination"), v6 ? "]" : "",
+		    number(f, "destination_port"));
+		grid_cell(g, TINT_NONE, "%s", text(f, "backend"));
+		grid_cell(g, TINT_NONE, "%s", yes(f, "closing") ? "closing" :
+		    yes(f, "confirmed") ? "established" : "opening");
+		grid_cell(g, TINT_NONE, "%llds", number(f, "age"));
+	}
+	grid_end(g, colour);
+}
+
 int
 flows_run(const struct context *x)
 {
-	static const struct list l = { "flows", whole_json, flows_print };
+	static const struct list all = { "flows", FLOWS_MS, whole_json,
+	    flows_print };
+	static const struct list found = { "flows", FLOWS_MS, whole_json,
+	    found_print };
+	const char *client = flag_value(x, FLAG_CLIENT);
+	struct addr a;
 
-	return list_run(x, &l);
+	if (client == NULL)
+		return list_run(x, &all);
+	if (addr_parse(client, &a) < 0) {
+		complain("flows: --client: %s is not an address", client);
+		return STATUS_USAGE;
+	}
+	return list_ask(x, &found, json_pack("{s:s}", "client", client));
 }
 
 static const char *
@@ -470,7 +510,7 @@ lookup_print(const json_t *r, bool colour)
 int
 lookup_run(const struct context *x)
 {
-	static const struct list l = { "lookup", whole_json, lookup_print };
+	static const struct list l = { "lookup", LIST_MS, whole_json, lookup_print };
 	struct addr a[2];
 	uint16_t port;
 	int i;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Counts the flows in the table, in slices that hold the loop for less than a
- * millisecond each. */
+/* Counts the flows in the table, or finds a client's, in slices that hold the
+ * loop for less than a millisecond each. */
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -34,6 +35,12 @@ struct flows_scan {
 	uint64_t established, opening, closing;
 	uint64_t age[AGES];
 	uint64_t backend[XLB_BACKENDS];	/* by number */
+	/* of one client: all its ports are tried */
+	json_t *found;		/* NULL: all are counted */
+	struct addr client;
+	size_t service;		/* that is tried */
+	uint32_t port;		/* the next one, of the client */
+	bool every;		/* a service on every port was left out */
 };
 
 /* One that binds its flow no more is as good as not there. */
@@ -73,6 +80,7 @@ scan_free(struct flows_scan *s)
 	s->d->scan = NULL;
 	sd_event_source_disable_unref(s->next);
 	maps_flows_close(s->flows);
+	json_decref(s->found);
 	free(s);
 }
 
@@ -115,28 +123,111 @@ clock_ns(void)
 	return (uint64_t)ts.tv_sec * NS + (uint64_t)ts.tv_nsec;
 }
 
+/* The next sets; false: that was all. */
+static bool
+count_some(struct flows_scan *s)
+{
+	uint32_t i, way;
+
+	for (i = 0; i < AT_ONCE && s->at < s->flows->n; i++, s->at++)
+		for (way = 0; way < XLB_FLOW_WAYS; way++)
+			entry_count(s, __atomic_load_n(
+			    &s->flows->set[s->at].entry[way],
+			    __ATOMIC_RELAXED));
+	return s->at < s->flows->n;
+}
+
+static void
+found_add(struct flows_scan *s, const struct lookup_flow *f, uint64_t entry)
+{
+	uint64_t age = lookup_age(entry, s->now);
+	const struct state *w = &s->d->wanted;
+	json_t *backend = json_null();
+	size_t i;
+
+	if (entry_dead(entry, age))
+		return;
+	for (i = 0; i < w->nbackend; i++)
+		if (w->backend[i].number == XLB_FLOW_BACKEND(entry))
+			backend = addr_json(&w->backend[i].addr);
+	json_array_append_new(s->found, json_pack(
+	    "{s:s, s:I, s:o, s:I, s:o, s:b, s:b, s:I}",
+	    "protocol", f->proto == IPPROTO_UDP ? "udp" : "tcp",
+	    "source_port", (json_int_t)f->sport,
+	    "destination", addr_json(&f->dst),
+	    "destination_port", (json_int_t)f->dport, "backend", backend,
+	    "confirmed", (entry & XLB_FLOW_CONFIRMED) != 0,
+	    "closing", (entry & XLB_FLOW_CLOSING) != 0,
+	    "age", (json_int_t)(age / NS)));
+}
+
+/* The next ports of the client, to the next service; false: that was all. A
+ * reload may have come in between: what is tried twice is found twice at
+ * worst. */
+static bool
+try_some(struct flows_scan *s)
+{
+	const struct state *w = &s->d->wanted;
+	const struct state_service *row;
+	struct lookup_flow f = { .src = s->client };
+	uint64_t entry;
+	uint32_t i;
+
+	if (s->service >= w->nservice)
+		return false;
+	row = &w->service[s->service];
+	s->every |= row->port == 0 &&
+	    addr_is4(&row->vip) == addr_is4(&s->client);
+	if (row->port == 0 || addr_is4(&row->vip) != addr_is4(&s->client)) {
+		s->service++;
+		return true;
+	}
+	f.dst = row->vip;
+	f.dport = row->port;
+	f.proto = row->proto;
+	for (i = 0; i < AT_ONCE && s->port <= UINT16_MAX; i++, s->port++) {
+		f.sport = (uint16_t)s->port;
+		entry = maps_flows_find(prog_maps(s->d->prog), s->flows, &f,
+		    row->flags);
+		if (entry != 0)
+			found_add(s, &f, entry);
+	}
+	if (s->port > UINT16_MAX) {
+		s->port = 0;
+		s->service++;
+	}
+	return true;
+}
+
+static void
+scan_answer(struct flows_scan *s)
+{
+	json_t *reply = ctl_message(0);
+
+	if (s->every)
+		ctl_warning(reply, "flows to services on every port cannot be "
+		    "found");
+	json_object_set_new(reply, "result", s->found == NULL ?
+	    scan_result(s) : json_pack("{s:o, s:O}", "client",
+	    addr_json(&s->client), "found", s->found));
+	ctl_reply(s->rq, reply);
+}
+
 static int
 on_slice(sd_event_source *source, void *arg)
 {
 	struct flows_scan *s = arg;
 	uint64_t begin = clock_ns();
-	json_t *reply;
-	uint32_t i, way;
+	bool more;
 
-	do {
-		for (i = 0; i < AT_ONCE && s->at < s->flows->n; i++, s->at++)
-			for (way = 0; way < XLB_FLOW_WAYS; way++)
-				entry_count(s, __atomic_load_n(
-				    &s->flows->set[s->at].entry[way],
-				    __ATOMIC_RELAXED));
-	} while (s->at < s->flows->n && clock_ns() - begin < SLICE_NS);
-	if (s->at < s->flows->n) {
+	do
+		more = s->found != NULL ? try_some(s) : count_some(s);
+	while (more && clock_ns() - begin < SLICE_NS);
+	if (more) {
 		sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
 		return 0;
 	}
-	reply = ctl_message(0);
-	json_object_set_new(reply, "result", scan_result(s));
-	ctl_reply(s->rq, reply);
+	scan_answer(s);
 	scan_free(s);
 	return 0;
 }
@@ -153,9 +244,15 @@ refuse(struct ctl_request *rq, const char *why)
 void
 handle_flows(struct daemon *d, struct ctl_request *rq, const json_t *args)
 {
+	const char *client = json_string_value(json_object_get(args,
+	    "client"));
 	struct flows_scan *s;
+	struct addr addr;
 
-	(void)args;
+	if (client != NULL && addr_parse(client, &addr) < 0) {
+		refuse(rq, "client is not an address");
+		return;
+	}
 	if (d->scan != NULL) {
 		refuse(rq, "the flows are being counted for another one");
 		return;
@@ -166,6 +263,10 @@ handle_flows(struct daemon *d, struct ctl_request *rq, const json_t *args)
 	s->d = d;
 	s->rq = rq;
 	s->now = maps_clock();
+	if (client != NULL) {
+		s->client = addr;
+		s->found = json_array();
+	}
 	d->scan = s;
 	s->flows = maps_flows_open(prog_maps(d->prog));
 	if (s->flows == NULL ||

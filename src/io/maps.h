@@ -78,6 +78,9 @@ struct maps_flows {
 	uint32_t n;		/* sets, a power of two */
 };
 struct maps_flows *maps_flows_open(struct maps *m);
+/* The entry of one flow in it; 0: none. */
+uint64_t maps_flows_find(const struct maps *m, const struct maps_flows *f,
+    const struct lookup_flow *flow, uint32_t service_flags);
 void maps_flows_close(struct maps_flows *f);	/* NULL is allowed */
 
 /* Health verdicts. The table is in `a`, sorted. 0, or -errno. */

@@ -68,26 +68,34 @@ slot_word(const struct maps *m, uint32_t number, uint32_t slot)
 	return ring == NULL ? 0 : ring_part(m, ring, ring->active & 1)[slot];
 }
 
-/* The flow's entry; 0: none. */
+/* The flow's entry in its set; 0: none. */
+static uint64_t
+set_find(const struct xlb_flow_set *set, const struct lookup_hash *h)
+{
+	uint32_t tag = xlb_flow_tag(h->select, h->flow), i;
+	uint64_t entry;
+
+	for (i = 0; i < XLB_FLOW_WAYS; i++) {
+		entry = __atomic_load_n(&set->entry[i], __ATOMIC_RELAXED);
+		if (XLB_FLOW_TAG(entry) == tag && XLB_FLOW_BACKEND(entry) != 0)
+			return entry;
+	}
+	return 0;
+}
+
 static int
 entry_find(struct maps *m, const struct lookup_hash *h, uint64_t *entry)
 {
 	struct bpf_map_info info = { 0 };
 	struct xlb_flow_set set;
-	uint32_t len = sizeof(info), row, i;
+	uint32_t len = sizeof(info), row;
 
-	*entry = 0;
 	if (bpf_obj_get_info_by_fd(m->fd[MAP_FLOWS], &info, &len) < 0)
 		return -errno;
 	row = xlb_flow_row(h->flow, info.max_entries - 1);
 	if (bpf_map_lookup_elem(m->fd[MAP_FLOWS], &row, &set) < 0)
 		return -errno;
-	for (i = 0; i < XLB_FLOW_WAYS; i++)
-		if (XLB_FLOW_TAG(set.entry[i]) == xlb_flow_tag(h->select,
-		    h->flow) && XLB_FLOW_BACKEND(set.entry[i]) != 0) {
-			*entry = set.entry[i];
-			return 0;
-		}
+	*entry = set_find(&set, h);
 	return 0;
 }
 
@@ -166,6 +174,16 @@ maps_flows_open(struct maps *m)
 		return NULL;
 	}
 	return f;
+}
+
+uint64_t
+maps_flows_find(const struct maps *m, const struct maps_flows *f,
+    const struct lookup_flow *flow, uint32_t service_flags)
+{
+	struct lookup_hash h;
+
+	maps_hash(&m->tables->settings, flow, service_flags, &h);
+	return set_find(&f->set[xlb_flow_row(h.flow, f->n - 1)], &h);
 }
 
 void

@@ -139,6 +139,7 @@ EXITS = [
     (["lookup", "tcp", "192.0.2.7:1", "203.0.113.1:80"],
      reply(1, ["no service matches"]), 1, "no service matches"),
     (["lookup", "tcp", "192.0.2.7:1"], None, 2, "lookup wants an argument"),
+    (["flows", "--client", "x"], None, 2, "--client: x is not an address"),
     (["lookup", "sctp", "192.0.2.7:1", "203.0.113.1:80"], None, 2,
      "lookup: sctp is neither tcp nor udp"),
     (["lookup", "tcp", "192.0.2.7", "203.0.113.1:80"], None, 2,
@@ -525,6 +526,7 @@ def lists_as_text():
         name = path.stem
         args = [name.split("-")[0]]
         args += flow if args[0] == "lookup" else []
+        args += ["--client", "192.0.2.7"] if name == "flows-client" else []
         with daemon(**{args[0]: reply(**answer)}) as s:
             r = xlb(*args, run_dir=s.dir)
             expect(r, 0, None, "")

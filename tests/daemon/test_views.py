@@ -417,6 +417,16 @@ def lookup_says_what_packets_do(n):
           [b["flows"] for b in flows["backends"]] ==
           [len(moved), len(ports) - len(moved)] and
           sum(flows["ages"].values()) == len(ports), flows)
+    got = json.loads(n.xlb("flows", "--client", "10.0.1.254", "--json")[1])
+    check(keys(got) == keys(documented("flows")[1]), got)
+    name = {"10.0.1.11": "a", "10.0.1.12": "b"}
+    check({f["source_port"]: name[f["backend"]] for f in got["found"]} ==
+          before and len(got["found"]) == len(ports) and {
+              (f["protocol"], f["destination"], f["destination_port"],
+               f["confirmed"]) for f in got["found"]} ==
+          {("tcp", VIP, 80, False)}, got)
+    rc, out, _ = n.xlb("flows", "--client", "10.0.1.253")
+    check(rc == 0 and len(out.splitlines()) == 1, "a client without flows", out)
     for args, status, text in (
             (("tcp", "10.0.1.254:1", f"{VIP}:81"), 1, "no service matches\n"),
             (("tcp", "10.0.1.254:1", "203.0.113.9:80"), 1,
