@@ -73,6 +73,7 @@ struct tidy {
 	sd_event_source *work;	/* a slice of one */
 	sd_event_source *second;	/* the next look at the counters */
 	bool again;		/* something changed while a pass was on */
+	bool told;		/* of this pass: an old ring may go */
 	bool fresh;		/* the table is worth reading soon */
 	mono_t scanned;		/* when it was; ns 0: never */
 	int64_t work_ns, scan_ns;	/* of this pass, of the last that read it */

@@ -396,12 +396,13 @@ static int
 on_tick(sd_event_source *s, uint64_t usec, void *arg)
 {
 	struct daemon *d = arg;
+	int asked = 0;
 
 	(void)usec;
-	if (d->started && d->failed > 0)
-		reconcile(d, false);
-	else if (d->started)
-		reconcile(d, true);
+	/* what somebody has just asked for is no drift */
+	sd_event_source_get_enabled(d->soon, &asked);
+	if (d->started)
+		reconcile(d, d->failed == 0 && asked == SD_EVENT_OFF);
 	sd_event_source_set_time_relative(s, TICK_US);
 	sd_event_source_set_enabled(s, SD_EVENT_ONESHOT);
 	return 0;

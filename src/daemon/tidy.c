@@ -90,8 +90,6 @@ pass_done(struct daemon *d)
 	t->fresh |= t->again;
 	timer_set(t, next_us(t, r));
 	t->again = false;
-	if (r->old_gone)
-		reconcile_soon(d);	/* its old ring may go */
 }
 
 /* Each turn of the loop that has nothing better to do. */
@@ -110,6 +108,11 @@ on_work(sd_event_source *src, void *arg)
 	t->work_ns += ns_since(begin);
 	if (ns_since(begin) > t->slice_ns)
 		t->slice_ns = ns_since(begin);
+	/* a service has left its old ring: that may go */
+	if (sweep_result(s)->old_gone && !t->told) {
+		t->told = true;
+		reconcile_soon(d);
+	}
 	if (state == SWEEP_MORE)
 		return 0;
 	sd_event_source_set_enabled(src, SD_EVENT_OFF);
@@ -142,6 +145,7 @@ pass_begin(struct daemon *d)
 	    (t->fresh || ago >= LOOK_S * second))
 		scan = SWEEP_SCAN_ASKED;
 	t->work_ns = 0;
+	t->told = false;
 	sweep_begin(maps_sweep(prog_maps(d->prog)), scan);
 	sd_event_source_set_enabled(t->work, SD_EVENT_ON);
 }
