@@ -5,6 +5,8 @@
 
 #include <netinet/in.h>
 
+#include "core/flow_entry.h"
+
 const char *
 lookup_why_text(enum lookup_why w)
 {
@@ -15,18 +17,11 @@ lookup_why_text(enum lookup_why w)
 	return name[w];
 }
 
-/* In ticks, counted from XLB_FLOW_AHEAD on. */
-static uint32_t
-age_ticks(uint64_t entry, uint64_t now)
-{
-	return ((uint32_t)(now >> XLB_FLOW_TICK_SHIFT) + XLB_FLOW_AHEAD -
-	    XLB_FLOW_USED(entry)) & XLB_FLOW_AGE_MASK;
-}
-
 uint64_t
 lookup_age(uint64_t entry, uint64_t now)
 {
-	uint32_t age = age_ticks(entry, now);
+	uint32_t age = flow_entry_age(entry,
+	    (uint32_t)(now >> XLB_FLOW_TICK_SHIFT));
 
 	return (uint64_t)(age > XLB_FLOW_AHEAD ? age - XLB_FLOW_AHEAD : 0) <<
 	    XLB_FLOW_TICK_SHIFT;
@@ -51,7 +46,8 @@ entry_binds(const struct lookup_in *in, bool moved)
 	else
 		life = moved ? XLB_FLOW_KNOWN : e & XLB_FLOW_CONFIRMED ?
 		    XLB_FLOW_LIVE : XLB_FLOW_OPENING;
-	return age_ticks(in->entry, in->now) <= XLB_FLOW_AHEAD + life;
+	return flow_entry_age(in->entry, (uint32_t)(in->now >>
+	    XLB_FLOW_TICK_SHIFT)) <= XLB_FLOW_AHEAD + life;
 }
 
 uint32_t

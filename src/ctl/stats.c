@@ -183,6 +183,23 @@ service_cells(const json_t *s, struct grid *g)
 }
 
 static struct grid *
+table_grid(json_t *result, bool rate)
+{
+	json_t *flows = json_object_get(result, "flow_table"), *value;
+	struct grid *g = grid_new("lr");
+	const char *key;
+
+	grid_cell(g, TINT_HEAD, "FLOW TABLE");
+	grid_cell(g, TINT_HEAD, rate ? "EVENTS/s" : "EVENTS");
+	json_object_foreach(flows, key, value)
+		if (json_number_value(value) > 0) {
+			grid_cell(g, strcmp(key, "evict_confirmed") == 0 ? TINT_BAD : TINT_NONE, "%s", key);
+			amount_cell(g, flows, key);
+		}
+	return g;
+}
+
+static struct grid *
 services_grid(const json_t *result, bool rate)
 {
 	static const char *const head[] = { "SERVICE", "ADDRESS", "LISTEN",
@@ -237,7 +254,8 @@ static void
 stats_print(json_t *result, bool rate, const struct view *view,
     FILE *out)
 {
-	struct grid *g[] = { grid_new("lr"), services_grid(result, rate),
+	struct grid *g[] = { grid_new("lr"),
+	    table_grid(result, rate), services_grid(result, rate),
 	    backends_grid(result, rate) };
 	bool any = false;
 	size_t i;

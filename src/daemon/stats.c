@@ -136,19 +136,35 @@ backends_json(struct maps *m, const struct daemon *d)
 	return list;
 }
 
+static json_t *
+flows_json(const struct xlb_flow_stats *n)
+{
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
+	    "insert", (json_int_t)n->insert,
+	    "evict_unconfirmed", (json_int_t)n->evict_unconfirmed,
+	    "evict_confirmed", (json_int_t)n->evict_confirmed,
+	    "skip_budget", (json_int_t)n->skip_budget,
+	    "cas_lost", (json_int_t)n->cas_lost,
+	    "full", (json_int_t)n->full, "sampled", (json_int_t)n->sampled,
+	    "unknown", (json_int_t)n->unknown);
+}
+
 json_t *
 stats_build(struct daemon *d)
 {
 	struct maps *m = prog_maps(d->prog);
 	json_t *reasons = reasons_json(m);
+	struct xlb_flow_stats flows;
 	uint64_t csum_full;
 
-	if (reasons == NULL || maps_csum_full(m, &csum_full) < 0) {
+	if (reasons == NULL || maps_csum_full(m, &csum_full) < 0 ||
+	    maps_flow_stats(m, &flows) < 0) {
 		json_decref(reasons);
 		return NULL;
 	}
-	return json_pack("{s:o, s:o, s:o, s:o, s:I, s:I}",
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:I, s:I}",
 	    "time", time_json(daemon_realtime()), "reasons", reasons,
+	    "flow_table", flows_json(&flows),
 	    "services", services_json(m, d), "backends", backends_json(m, d),
 	    "csum_full", (json_int_t)csum_full,
 	    "repairs", (json_int_t)d->drift);

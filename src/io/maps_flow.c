@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "core/ring_words.h"
 #include "core/sweep.h"
@@ -46,11 +45,7 @@ flows_unmap(struct maps *m)
 uint32_t
 maps_tick(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
-	return (uint32_t)((ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec) >>
-	    XLB_FLOW_TICK_SHIFT);
+	return (uint32_t)(maps_clock() >> XLB_FLOW_TICK_SHIFT);
 }
 
 struct sweep *
