@@ -315,7 +315,11 @@ flow_new(const struct flow *f, __u32 way, __u64 was)
 		}
 		way = FLOW_RANK_WAY(rank);
 		was = READ_ONCE(f->set->entry[way]);
-		if (flow_rank(f->tick, was, way) != rank)
+		/* whoever has written this flow since the first look did so
+		 * in the place that was the weakest then: in this one, or
+		 * before this one was */
+		if (flow_rank(f->tick, was, way) != rank ||
+		    flow_find(f) != XLB_FLOW_WAYS)
 			return answer | FLOW_LOST;
 	}
 	answer |= flow_write(f, way, was, XLB_FLOW(f->tag, to,

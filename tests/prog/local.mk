@@ -33,3 +33,12 @@ tests/prog/differ-engine_two_bpf.$(OBJEXT): bpf/xlb.skel.h
 tests_prog_differ_CPPFLAGS = $(AM_CPPFLAGS) $(LIBBPF_CFLAGS)
 tests_prog_differ_LDADD = $(LIBBPF_LIBS)
 TESTS += tests/prog/differ
+
+check_PROGRAMS += tests/prog/stress
+tests_prog_stress_SOURCES = tests/prog/stress.c tests/prog/engine.h \
+	tests/prog/engine_bpf.c tests/prog/engine_stats.c
+nodist_tests_prog_stress_SOURCES = bpf/xlb.skel.h
+tests/prog/stress-engine_bpf.$(OBJEXT): bpf/xlb.skel.h
+tests_prog_stress_CPPFLAGS = $(AM_CPPFLAGS) $(LIBBPF_CFLAGS)
+tests_prog_stress_LDADD = libxlbcore.a $(LIBBPF_LIBS) -lpthread
+TESTS += tests/prog/stress
