@@ -12,6 +12,7 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <getopt.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,8 @@
 #define REPEAT 2000000
 #define ROW_SECONDS 20		/* no more for one case and number of flows */
 #define FLOWS_MAX 5
+#define BEGIN_PACKETS 8		/* of a flow, from SYN to the end */
+#define BEGIN_MAX 32000000
 #define FLOWS_LIMIT 16777216U	/* as many source addresses there are */
 
 enum { EXIT_DONE, EXIT_FAILED, EXIT_USAGE };
@@ -49,6 +52,7 @@ struct bench {
 	const char *json, *object, *program, *hook;
 	FILE *out;
 	size_t rows;		/* written to `out` */
+	size_t loads;
 };
 
 static double
@@ -184,10 +188,34 @@ row_print(struct bench *b, const struct bench_case *c, uint32_t flows,
 	fflush(stdout);
 }
 
+/* Each flow's packets once, unmeasured. */
+static int
+side_begin(const struct side *s, uint32_t flows)
+{
+	uint64_t n = (uint64_t)flows * BEGIN_PACKETS;
+
+	return side_slice(s, n < BEGIN_MAX ? (uint32_t)n : BEGIN_MAX) < 0 ? -1 :
+	    0;
+}
+
+/* A flood takes nobody's place. */
+static int
+confirmed_check(const struct bench_case *c, uint64_t before)
+{
+	uint64_t now = tables_confirmed();
+
+	if (now == before)
+		return 0;
+	fprintf(stderr, "bench: %s: %" PRIu64 " confirmed flows, %" PRIu64
+	    " before\n", c->name, now, before);
+	return -1;
+}
+
 static int
 row(struct bench *b, const struct bench_case *c, uint32_t flows, int xlb,
     const struct object *other)
 {
+	uint64_t confirmed = tables_confirmed();
 	struct side side[SIDES] = {
 		[SIDE_DRIVER] = { .name = "driver", .fd = -1,
 		    .action = XDP_DROP },
@@ -203,8 +231,12 @@ row(struct bench *b, const struct bench_case *c, uint32_t flows, int xlb,
 		e = object_hook(other, b->hook, c->name, flows);
 	for (i = 0; i < n && e == 0; i++)
 		e = side_open(&side[i], c, b, flows);
+	for (i = SIDE_XLB; i < n && e == 0 && (c->flags & BENCH_BEGUN); i++)
+		e = side_begin(&side[i], flows);
 	if (e == 0)
 		e = row_run(side, n, b->repeat);
+	if (e == 0 && (c->flags & BENCH_BUDGET))
+		e = confirmed_check(c, confirmed);
 	if (e == 0)
 		row_print(b, c, flows, side, n);
 	for (i = 0; i < n; i++)
@@ -213,23 +245,33 @@ row(struct bench *b, const struct bench_case *c, uint32_t flows, int xlb,
 }
 
 static int
-bench_run(struct bench *b, int xlb, const struct object *other)
+row_open(struct bench *b, const struct bench_case *c, uint32_t flows,
+    const struct object *other)
+{
+	uint32_t insns = 0;
+	int xlb = tables_open(c, flows, b->frags, &insns);
+
+	if (xlb < 0)
+		return -1;
+	if (b->loads++ == 0)
+		printf("xlb: %u instructions as loaded%s\n"
+		    "case        flows program       ns     net   min-median "
+		    "/floor\n", insns, b->frags ? ", xdp.frags" : "");
+	return row(b, c, flows, xlb, other);
+}
+
+static int
+bench_run(struct bench *b, const struct object *other)
 {
 	const struct bench_case *c;
 	size_t i, f;
 
-	printf("case        flows program       ns     net   min-median "
-	    "/floor\n");
 	for (i = 0; i < bench_cases; i++) {
 		c = &bench_case[i];
 		if (!b->chosen[i])
 			continue;
-		if (c->absent != NULL) {
-			printf("%-7s absent: %s\n", c->name, c->absent);
-			continue;
-		}
 		for (f = 0; f < b->nflows; f++)
-			if (row(b, c, b->flows[f], xlb, other) != 0)
+			if (row_open(b, c, b->flows[f], other) != 0)
 				return -1;
 	}
 	return 0;
@@ -245,8 +287,7 @@ static int
 bench(struct bench *b)
 {
 	struct object other = { .fd = -1 };
-	uint32_t insns;
-	int xlb, e = 0;
+	int e = 0;
 
 	libbpf_set_print(quiet);
 	if (b->json != NULL) {
@@ -258,15 +299,10 @@ bench(struct bench *b)
 		}
 		fprintf(b->out, "[");
 	}
-	xlb = tables_open(b->frags, &insns);
-	if (xlb < 0)
-		return EXIT_FAILED;
-	printf("xlb: %u instructions as loaded%s\n", insns,
-	    b->frags ? ", xdp.frags" : "");
 	if (b->object != NULL)
 		e = object_open(&other, b->object, b->program, b->frags);
 	if (e == 0)
-		e = bench_run(b, xlb, &other);
+		e = bench_run(b, &other);
 	object_close(&other);
 	if (b->out != NULL) {
 		fprintf(b->out, "\n]\n");
@@ -291,9 +327,8 @@ usage(int code)
 	    "SCRIPT is called with the directory where FILE's maps are "
 	    "pinned, the case and\nthe number of flows, before each row.\n");
 	for (i = 0; i < bench_cases; i++)
-		fprintf(to, "  %-7s %s%s\n", bench_case[i].name,
-		    bench_case[i].what,
-		    bench_case[i].absent != NULL ? " (absent)" : "");
+		fprintf(to, "  %-7s %s\n", bench_case[i].name,
+		    bench_case[i].what);
 	exit(code);
 }
 

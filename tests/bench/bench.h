@@ -14,11 +14,15 @@
 
 struct bench_case {
 	const char *name;
-	const char *absent;	/* why it cannot run yet; NULL: it can */
 	void (*build)(struct bench_frame *f);
 	int action;		/* what xlb says to such a frame */
 	const char *what;
+	unsigned flags;		/* BENCH_* */
 };
+#define BENCH_LOOKUP	1	/* in every slot */
+#define BENCH_BUDGET	2	/* of new entries, as xlbd has it */
+#define BENCH_BEGUN	4	/* every flow has had all its packets, before */
+
 extern const struct bench_case bench_case[];
 extern const size_t bench_cases;
 
@@ -29,9 +33,12 @@ extern const size_t bench_cases;
 #define BENCH_PORT 443
 #define BENCH_PORT_GUE 8080
 
-/* xlb with services, backends and rings: its descriptor, or -1 after saying
- * why. `insns` as loaded. */
-int tables_open(bool frags, uint32_t *insns);
+/* xlb with services, backends and rings, and a flow table for so many flows,
+ * which are in it, confirmed: its descriptor, or -1 after saying why. `insns`
+ * as loaded; it is loaded anew where the table has to be of another size. */
+int tables_open(const struct bench_case *c, uint32_t flows, bool frags,
+    uint32_t *insns);
+uint64_t tables_confirmed(void);	/* entries, not closing */
 
 /* Somebody else's object, its maps pinned for the hook that fills them. */
 struct object {

@@ -65,6 +65,7 @@ tcp_put(struct bench_frame *f, uint8_t *frame, size_t at, uint8_t flags)
 
 	memcpy(frame + at, &tcp, sizeof(tcp));
 	f->ports = (uint32_t)at;
+	f->flags = (uint32_t)(at + 13);
 }
 
 static void
@@ -88,6 +89,20 @@ static void
 frame_pass(struct bench_frame *f)
 {
 	frame_tcp4(f, BENCH_ELSE4, TH_ACK);
+}
+
+static void
+frame_mix(struct bench_frame *f)
+{
+	frame_tcp4(f, BENCH_VIP4, TH_ACK);
+	f->kind = BENCH_MIX;
+}
+
+static void
+frame_syn(struct bench_frame *f)
+{
+	frame_tcp4(f, BENCH_VIP4, TH_SYN);
+	f->kind = BENCH_FRESH;
 }
 
 static void
@@ -143,19 +158,21 @@ frame_frag(struct bench_frame *f)
 }
 
 const struct bench_case bench_case[] = {
-	{ "ack", NULL, frame_ack, XDP_TX,
-	    "established TCP over IPv4, IPIP, stable ring" },
-	{ "ack6", NULL, frame_ack6, XDP_TX,
-	    "the same over IPv6, IPv6 backends" },
-	{ "mix", "flow table", NULL, 0,
-	    "SYN, 4 ACK, PSH, FIN, ACK per flow" },
-	{ "gue", NULL, frame_gue, XDP_TX, "ack in GUE" },
-	{ "syn", "flow table", NULL, 0,
-	    "distinct SYNs above the insert budget" },
-	{ "lookup", "flow table", NULL, 0, "ack, every slot LOOKUP" },
-	{ "pass", NULL, frame_pass, XDP_PASS, "not for a VIP" },
-	{ "icmp", NULL, frame_icmp, XDP_TX, "errors that quote a flow" },
-	{ "frag", NULL, frame_frag, XDP_TX,
-	    "fragments of ack, the first and a later one by turns" },
+	{ "ack", frame_ack, XDP_TX,
+	    "established TCP over IPv4, IPIP, stable ring", 0 },
+	{ "ack6", frame_ack6, XDP_TX,
+	    "the same over IPv6, IPv6 backends", 0 },
+	{ "mix", frame_mix, XDP_TX,
+	    "SYN, ACK, PSH, 3 ACK, FIN, ACK per flow", BENCH_BEGUN },
+	{ "gue", frame_gue, XDP_TX, "ack in GUE", 0 },
+	{ "syn", frame_syn, XDP_TX,
+	    "distinct SYNs above the insert budget, beside so many flows",
+	    BENCH_BUDGET },
+	{ "lookup", frame_ack, XDP_TX, "ack, every slot LOOKUP",
+	    BENCH_LOOKUP },
+	{ "pass", frame_pass, XDP_PASS, "not for a VIP", 0 },
+	{ "icmp", frame_icmp, XDP_TX, "errors that quote a flow", 0 },
+	{ "frag", frame_frag, XDP_TX,
+	    "fragments of ack, the first and a later one by turns", 0 },
 };
 const size_t bench_cases = sizeof(bench_case) / sizeof(bench_case[0]);

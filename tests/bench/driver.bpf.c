@@ -16,6 +16,7 @@ const volatile __u32 flows = 1;
 const volatile __u32 call = 0;
 
 __u64 count;
+__u32 rounds, in_round;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
@@ -53,6 +54,26 @@ fragment_next(__u8 *at)
 	return (__u64)((__u32)(count / 2) * 2654435761U) * flows >> 32;
 }
 
+/* SYN, ACK, PSH, 3 ACK, FIN, ACK: a byte each, the first one lowest. */
+#define MIX 0x1011101010181002ULL
+
+/*
+ * All flows have a packet in each round; each is at another place of its life.
+ */
+static __always_inline __u32
+mix_next(__u8 *flag)
+{
+	__u32 flow = flow_next(), at;
+
+	if (++in_round >= flows) {
+		in_round = 0;
+		rounds++;
+	}
+	at = rounds + (flow * 0x9e3779b1U >> 29);
+	*flag = MIX >> (at & 7) * 8;
+	return flow + (at >> 3) * flows;
+}
+
 int driver(struct xdp_md *ctx);
 int bare(struct xdp_md *ctx);
 
@@ -62,7 +83,7 @@ driver(struct xdp_md *ctx)
 {
 	int grown = (int)(ctx->data_end - ctx->data) - BENCH_FRAME;
 	__u32 flow, i, address = frame.address, ports = frame.ports;
-	__u32 fragment = frame.fragment;
+	__u32 fragment = frame.fragment, flags = frame.flags;
 	__u8 *data, *end;
 
 	if (grown != 0 && bpf_xdp_adjust_head(ctx, grown) != 0)
@@ -70,15 +91,22 @@ driver(struct xdp_md *ctx)
 	data = (__u8 *)(long)ctx->data;
 	end = (__u8 *)(long)ctx->data_end;
 	if (data + BENCH_FRAME > end || address > BENCH_FRAME - 4 ||
-	    ports > BENCH_FRAME - 4 || fragment > BENCH_FRAME - 2)
+	    ports > BENCH_FRAME - 4 || fragment > BENCH_FRAME - 2 ||
+	    flags > BENCH_FRAME - 1)
 		return XDP_ABORTED;
 #pragma unroll
 	for (i = 0; i < BENCH_FRAME / 8; i++)
 		((__u64 *)data)[i] = frame.word[i];
-	flow = fragment ? fragment_next(data + fragment) : flow_next();
-	*(__u32 *)(data + address) = swap32(100U << 24 |
-	    (flow * 0x9e3779b1U) >> 8);
-	*(__u16 *)(data + ports) = swap16(1024 + flow % 32768);
+	if (frame.kind == BENCH_MIX)
+		flow = mix_next(data + flags);
+	else if (frame.kind == BENCH_FRESH)
+		flow = flows + (__u32)count;
+	else if (fragment)
+		flow = fragment_next(data + fragment);
+	else
+		flow = flow_next();
+	*(__u32 *)(data + address) = swap32(bench_address(flow));
+	*(__u16 *)(data + ports) = swap16(bench_port(flow));
 	/* This also empties the store buffer: a frame that came by DMA is in
 	 * the cache, and may be read in words of any size at no extra cost. */
 	__sync_fetch_and_add(&count, 1);

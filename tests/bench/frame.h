@@ -13,6 +13,29 @@ struct bench_frame {
 	__u32 ports;		/* offset of the source port */
 	__u32 fragment;		/* offset of the word that makes it a first and a
 				 * later fragment by turns; 0: it is none */
+	__u32 flags;		/* offset of TCP's flags, for BENCH_MIX */
+	__u32 kind;
 };
+
+/* What follows what. */
+enum {
+	BENCH_SAME,		/* packets of so many flows, all alike */
+	BENCH_MIX,		/* each flow begins, talks and ends, then a new
+				 * one begins in its place */
+	BENCH_FRESH		/* each is a flow of its own, and none of those */
+};
+
+/* Flow number `id`: which of 2^24 addresses, which port. */
+static inline __u32
+bench_address(__u32 id)
+{
+	return 100U << 24 | (id * 0x9e3779b1U) >> 8;
+}
+
+static inline __u16
+bench_port(__u32 id)
+{
+	return 1024 + id % 32768;
+}
 
 #endif

@@ -6,13 +6,16 @@
 #include "bench.h"
 
 #include <arpa/inet.h>
+#include <linux/if_ether.h>
 #include <linux/types.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "../prog/engine.h"
 #include "core/hash_key.h"
+#include "hash.h"
 #include "xlb_abi.h"
 
 #define RING_SIZE 65537
@@ -20,6 +23,11 @@
 #define VIPS 100		/* of each family */
 #define BACKENDS 100		/* of each family */
 #define HOPS 4			/* of each family */
+
+static struct xlb_flow_set *table;
+static size_t table_len;
+static struct xlb_ring *rings[2];	/* by family */
+static struct xlb_tables *tables;
 
 /* Addresses as the ABI has them. */
 static void
@@ -48,7 +56,6 @@ settings_put(struct xlb_settings *s)
 	s->source4_mask = htonl(0x0000ffff);
 	inet_pton(AF_INET6, "2001:db8:ff::", s->source6);
 	memset(s->source6_mask + 8, 0xff, 8);
-	s->flow_budget = UINT32_MAX;
 }
 
 static void
@@ -123,40 +130,151 @@ backends_put(struct xlb_backend *b, struct xlb_nexthop *hop)
 }
 
 static int
-ring_put(uint32_t number)
+ring_new(uint32_t number)
 {
-	size_t len, i;
-	struct xlb_ring *ring = engine_ring(number, &len);
+	size_t len;
 
-	if (ring == NULL)
+	rings[number] = engine_ring(number, &len);
+	if (rings[number] == NULL)
 		return -1;
-	ring->size = RING_SIZE;
-	/* consecutive slots are different backends, as in a real ring */
-	for (i = 0; i < RING_SIZE; i++)
-		ring->slot[i] = XLB_SLOT(1 + number * BACKENDS +
-		    (uint32_t)(i * 2654435761U >> 7) % BACKENDS, 0, 0);
+	rings[number]->size = RING_SIZE;
 	return 0;
 }
 
-int
-tables_open(bool frags, uint32_t *insns)
+static void
+ring_put(uint32_t number, bool lookup)
 {
-	const struct engine_config c = { RING_SIZE, FLOW_ENTRIES, frags };
+	struct xlb_ring *ring = rings[number];
+	uint32_t i;
+
+	/* consecutive slots are different backends, as in a real ring */
+	for (i = 0; i < RING_SIZE; i++)
+		ring->slot[i] = XLB_SLOT(1 + number * BACKENDS +
+		    (i * 2654435761U >> 7) % BACKENDS, lookup, 0);
+}
+
+/* The hash of the case's flow number `id`, over its addresses and ports. */
+static uint64_t
+flow_hash(const struct xlb_hash *hash, struct bench_frame *f, uint32_t id)
+{
+	uint8_t *frame = (uint8_t *)f->word, *ip = frame + ETH_HLEN;
+	uint32_t address = htonl(bench_address(id)), ports;
+	uint16_t port = htons(bench_port(id));
+	uint32_t a[8];
+
+	memcpy(frame + f->address, &address, sizeof(address));
+	memcpy(frame + f->ports, &port, sizeof(port));
+	memcpy(&ports, frame + f->ports, sizeof(ports));
+	if (ip[0] >> 4 == 6) {
+		memcpy(a, ip + 8, 32);
+		return hash_flow6(hash, a, a + 4, ports, IPPROTO_TCP);
+	}
+	memcpy(a, ip + 12, 8);
+	return hash_flow4(hash, a[0], a[1], ports, IPPROTO_TCP);
+}
+
+/* Where a set is full the flow has no entry, as on a node. */
+static void
+flows_put(const struct xlb_settings *s, const struct bench_case *c,
+    uint32_t flows)
+{
+	uint32_t id, select, word, mask = (uint32_t)(table_len /
+	    sizeof(*table)) - 1;
+	struct bench_frame f = { 0 };
+	struct timespec now;
+	uint64_t hash, tick;
+	__u64 *entry;
+	size_t way, ring;
+
+	c->build(&f);
+	ring = ((const uint8_t *)f.word)[ETH_HLEN] >> 4 == 6;
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	tick = ((uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec) >>
+	    XLB_FLOW_TICK_SHIFT;
+	for (id = 0; id < flows; id++) {
+		hash = flow_hash(&s->hash, &f, id);
+		select = hash_select(hash);
+		entry = table[xlb_flow_row(hash, mask)].entry;
+		for (way = 0; way < XLB_FLOW_WAYS && entry[way] != 0; way++)
+			;
+		if (way == XLB_FLOW_WAYS)
+			continue;
+		word = rings[ring]->slot[hash_slot(select, RING_SIZE)];
+		entry[way] = XLB_FLOW(xlb_flow_tag(select, hash),
+		    XLB_SLOT_CUR(word), XLB_FLOW_CONFIRMED, tick);
+	}
+}
+
+uint64_t
+tables_confirmed(void)
+{
+	size_t i, way, n = 0;
+	uint64_t entry;
+
+	for (i = 0; i < table_len / sizeof(*table); i++)
+		for (way = 0; way < XLB_FLOW_WAYS; way++) {
+			entry = table[i].entry[way];
+			n += (entry & XLB_FLOW_CONFIRMED) != 0 &&
+			    (entry & XLB_FLOW_CLOSING) == 0;
+		}
+	return n;
+}
+
+/* Four entries for a flow, as the manual says. */
+static uint32_t
+entries_for(uint32_t flows)
+{
+	uint32_t n = FLOW_ENTRIES;
+
+	while (n / 4 < flows)
+		n *= 2;
+	return n;
+}
+
+static int
+tables_load(const struct engine_config *ec, uint32_t *insns)
+{
 	char why[256] = "";
-	struct xlb_tables *tables;
 	size_t len;
 
-	if (engine_open(&c, insns, why, sizeof(why)) != 0) {
+	if (engine_open(ec, insns, why, sizeof(why)) != 0) {
 		fprintf(stderr, "bench: xlb: %s\n", why);
 		return -1;
 	}
 	tables = engine_map("tables", &len);
-	if (tables == NULL || ring_put(0) != 0 || ring_put(1) != 0) {
+	table = engine_map("flows", &table_len);
+	if (tables == NULL || table == NULL || ring_new(0) != 0 ||
+	    ring_new(1) != 0) {
 		fprintf(stderr, "bench: xlb: a map is missing\n");
 		return -1;
 	}
 	settings_put(&tables->settings);
 	services_put(tables);
 	backends_put(tables->backend, tables->nexthop);
+	return 0;
+}
+
+int
+tables_open(const struct bench_case *c, uint32_t flows, bool frags,
+    uint32_t *insns)
+{
+	const struct engine_config ec = { RING_SIZE, entries_for(flows),
+	    frags };
+	size_t bytes = (size_t)ec.flow_entries * sizeof(table->entry[0]);
+	uint32_t family;
+
+	if (table != NULL && table_len != bytes) {
+		engine_close();
+		table = NULL;
+	}
+	if (table == NULL && tables_load(&ec, insns) != 0)
+		return -1;
+	memset(table, 0, table_len);
+	for (family = 0; family < 2; family++)
+		ring_put(family, c->flags & BENCH_LOOKUP);
+	tables->settings.flow_budget = c->flags & BENCH_BUDGET ?
+	    ec.flow_entries / 256 : UINT32_MAX;
+	if (!(c->flags & BENCH_BEGUN))
+		flows_put(&tables->settings, c, flows);
 	return engine_program();
 }
