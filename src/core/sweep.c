@@ -13,7 +13,7 @@
 #define PIECE_SERVICES 16384
 #define WORDS(n) (((n) + 63) / 64)
 
-enum stage { IDLE, SERVICES, RINGS, INDEX, GRACE, SCAN, CLEAR };
+enum stage { IDLE, SERVICES, RINGS, INDEX, GRACE, SCAN, FORGET, CLEAR };
 
 struct sweep_ring {
 	struct xlb_ring *ring;	/* NULL: none */
@@ -415,17 +415,19 @@ entry_clear(uint64_t *at, uint64_t e)
 	    __ATOMIC_RELAXED);
 }
 
-/* The slots that the flow may be in: the tag has not all of the hash. */
-static void
-entry_keeps(struct sweep *s, uint64_t e)
+/* True if one of the slots that the flow may be in (the tag has not all of the
+ * hash) is about to lose LOOKUP though the entry disagrees with it. If that is
+ * `live`, it does not lose it. */
+static bool
+entry_judge(struct sweep *s, uint64_t e, bool live)
 {
 	uint32_t b = XLB_FLOW_BACKEND(e), hash = XLB_FLOW_TAG(e) & 0xffffff00U;
 	uint32_t low = (uint32_t)((uint64_t)hash * s->ring_size >> 32);
 	uint32_t high = (uint32_t)((uint64_t)(hash | 0xff) *
 	    s->ring_size >> 32), i, k;
+	bool waits, loses = false;
 	struct sweep_ring *r;
 	const uint32_t *word;
-	bool waits;
 
 	for (k = s->first[b]; k < s->first[b + 1]; k++) {
 		r = &s->ring[s->of[k]];
@@ -438,11 +440,14 @@ entry_keeps(struct sweep *s, uint64_t e)
 			if ((!waits && !r->asked) ||
 			    XLB_SLOT_CUR(word[i]) == b)
 				continue;
-			r->differs = true;
-			if (waits)
+			loses |= waits || !r->differs;
+			if (live)
+				r->differs = true;
+			if (live && waits)
 				bit_clear(r->wait, i);
 		}
 	}
+	return loses;
 }
 
 static void
@@ -468,20 +473,66 @@ entry_step(struct sweep *s, uint64_t *at, uint32_t tick)
 		return;
 	s->r.live++;
 	if (b < XLB_BACKENDS)
-		entry_keeps(s, e);
+		entry_judge(s, e, true);
 }
 
+/*
+ * A slot with LOOKUP goes by entries that are older than the scan minds, and a
+ * packet makes such a one new: after LOOKUP was found to be of no use, and
+ * before it goes. So those go first. One that has just been used is live now,
+ * and keeps LOOKUP.
+ */
 static void
-step_scan(struct sweep *s, uint32_t tick)
+entry_forget(struct sweep *s, uint64_t *at, uint32_t tick)
+{
+	uint64_t e = __atomic_load_n(at, __ATOMIC_RELAXED);
+
+	while (XLB_FLOW_BACKEND(e) != 0 && XLB_FLOW_BACKEND(e) < XLB_BACKENDS) {
+		if (flow_entry_live(e, tick)) {
+			entry_judge(s, e, true);
+			return;
+		}
+		if (!entry_judge(s, e, false) ||
+		    __atomic_compare_exchange_n(at, &e, 0, false,
+		    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+			return;
+	}
+}
+
+/* True if all sets have been gone through. */
+static bool
+sets_walk(struct sweep *s, uint32_t tick, void (*fn)(struct sweep *,
+    uint64_t *at, uint32_t tick), enum stage next)
 {
 	uint32_t end = s->at + PIECE_SETS, i;
 
 	for (; s->at < end && s->at < s->sets; s->at++)
 		for (i = 0; i < XLB_FLOW_WAYS; i++)
-			entry_step(s, (uint64_t *)&s->flows[s->at].entry[i],
-			    tick);
-	if (piece_end(s, s->sets, CLEAR))
+			fn(s, (uint64_t *)&s->flows[s->at].entry[i], tick);
+	return piece_end(s, s->sets, next);
+}
+
+static void
+step_scan(struct sweep *s, uint32_t tick)
+{
+	if (sets_walk(s, tick, entry_step, FORGET))
 		s->r.scanned = true;
+}
+
+/* Not where nothing waits any more. */
+static void
+step_forget(struct sweep *s, uint32_t tick)
+{
+	bool waits = s->at > 0;
+	uint32_t i;
+
+	for (i = 0; i < XLB_RINGS && !waits; i++)
+		waits = s->ring[i].wait != NULL ||
+		    (s->ring[i].asked && !s->ring[i].differs);
+	if (waits)
+		sets_walk(s, tick, entry_forget, CLEAR);
+	else
+		s->stage = CLEAR;
 }
 
 static void
@@ -559,6 +610,9 @@ sweep_step(struct sweep *s, uint32_t tick)
 		break;
 	case SCAN:
 		step_scan(s, tick);
+		break;
+	case FORGET:
+		step_forget(s, tick);
 		break;
 	case CLEAR:
 		step_clear(s);

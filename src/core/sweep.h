@@ -8,7 +8,9 @@
  *   3. the flow table is read: a live entry of a slot's that is with another
  *      member than the owner keeps the slot's LOOKUP; entries of retired
  *      backends are taken out, and so are those whose age is about to wrap
- *   4. LOOKUP goes where no entry needs it and the slot has not changed since 1;
+ *   4. where LOOKUP may go, entries that are too old to keep it are taken out: a
+ *      packet of theirs would make them new before it goes
+ *   5. LOOKUP goes where no entry needs it and the slot has not changed since 1;
  *      numbers of retired backends of which there was no entry are free
  * All it goes by is in the maps, but how long services have had an old ring:
  * for one that another process left, that time begins anew.

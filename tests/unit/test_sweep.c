@@ -276,6 +276,41 @@ a_slot_that_changed_meanwhile_stays_looked_up(void **state)
 	assert_true(cut > 3);
 }
 
+/* A packet makes new what was too old to count, at any point of a pass: then it
+ * is found as long as it is there. */
+static void
+an_old_entry_that_is_used_meanwhile_keeps_lookup(void **state)
+{
+	int stop, used = 0;
+	uint64_t *e;
+
+	(void)state;
+	for (stop = 1; stop < 60; stop++) {
+		moved(7, OLD);
+		e = entry(7, 3, A, XLB_FLOW_CONFIRMED, XLB_FLOW_LIVE + 1);
+		restart();
+		if (pass_until(SWEEP_SCAN_ASKED, stop))
+			break;
+		if (*e == 0 || !(*slot(0, 7) & XLB_SLOT_LOOKUP)) {
+			finish();
+			continue;
+		}
+		e = entry(7, 3, A, XLB_FLOW_CONFIRMED, 0);
+		used++;
+		finish();
+		assert_true(*slot(0, 7) & XLB_SLOT_LOOKUP);
+		assert_int_equal(pass()->lookup, 1);
+	}
+	assert_true(used > 5);
+	/* where LOOKUP stays for another one's sake, so does it */
+	moved(7, OLD);
+	e = entry(7, 3, A, XLB_FLOW_CONFIRMED, XLB_FLOW_LIVE + 1);
+	entry(7, 4, A, XLB_FLOW_CONFIRMED, 0);
+	restart();
+	assert_int_equal(pass()->lookup, 1);
+	assert_int_not_equal(*e, 0);
+}
+
 static void
 numbers_are_free_when_no_entry_has_them(void **state)
 {
@@ -445,6 +480,7 @@ main(void)
 		CASE(live_entries_of_other_members_keep_lookup),
 		CASE(an_entry_at_a_slots_edge_counts_for_both),
 		CASE(a_slot_that_changed_meanwhile_stays_looked_up),
+		CASE(an_old_entry_that_is_used_meanwhile_keeps_lookup),
 		CASE(numbers_are_free_when_no_entry_has_them),
 		CASE(a_service_forgets_its_old_ring_then_its_lookup),
 		CASE(entries_go_before_their_age_wraps),
