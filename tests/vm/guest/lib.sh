@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# A client, a router, a node and a backend, each in a namespace; sourced by the
+# tests. Results are TAP.
+#
+#	client 10.0.9.2 --- 10.0.9.1 router 10.0.1.254 p0 --- eth0 10.0.1.1 node
+#	                             10.0.2.254 pb --- eth0 10.0.2.11 backend
+#
+# IPv6 is fd00:N::H for 10.0.N.H. More links are made by the tests.
+VIP4=203.0.113.10
+VIP6=2001:db8:5::10
+n=0 bad=0
+
+ok() {		# NAME COMMAND...: passes if the command does
+	local name=$1 out
+	shift
+	n=$((n + 1))
+	if out=$("$@" 2>&1); then
+		echo "ok $n - $name"
+	else
+		bad=$((bad + 1))
+		echo "$out" | sed 's/^/# /'
+		sed 's/^/# xlbd: /' /tmp/xlbd.log
+		echo "not ok $n - $name"
+	fi
+}
+
+end() {		# all goes: the next test makes its own
+	echo "1..$n"
+	kill $(cat /tmp/pids)
+	for ns in client router node backend; do ip netns del $ns; done
+	rm -rf /sys/fs/bpf/node /run/xlb-node /tmp/state
+	exit $((bad > 0))
+}
+
+must() {
+	"$@" || { echo "Bail out! $*"; exit 1; }
+}
+
+at() {		# NAMESPACE COMMAND...
+	local ns=$1
+	shift
+	nsenter --net=/run/netns/$ns "$@"
+}
+
+spawn() {	# LOG COMMAND...
+	local log=$1
+	shift
+	"$@" >"$log" 2>&1 &
+	echo $! >>/tmp/pids
+}
+
+within() {	# SECONDS COMMAND...: until it succeeds
+	local end=$(($(date +%s) + $1))
+	shift
+	until "$@" >/dev/null 2>&1; do
+		if [ "$(date +%s)" -gt $end ]; then
+			"$@"
+			return
+		fi
+		sleep 0.1
+	done
+}
+
+netns() {
+	must ip netns add $1
+	at $1 sysctl -qw net.ipv6.conf.all.accept_dad=0 \
+	    net.ipv6.conf.default.accept_dad=0 net.ipv4.ip_forward=1 \
+	    net.ipv6.conf.all.forwarding=1 net.ipv4.conf.all.rp_filter=0 \
+	    net.ipv4.conf.default.rp_filter=0
+	at $1 ip link set lo up
+}
+
+give() {	# NAMESPACE DEVICE NET HOST
+	must ip -n $1 addr add 10.0.$3.$4/24 dev $2
+	must ip -n $1 addr add fd00:$3::$4/64 dev $2 nodad
+}
+
+# Frames as on a wire: no checksum or tag that a card would fill in.
+pair() {	# NAMESPACE DEVICE NAMESPACE DEVICE
+	must ip -n $1 link add $2 mtu 1600 type veth peer name $4 mtu 1600 netns $3
+	for end in "$1 $2" "$3 $4"; do
+		at ${end% *} ethtool -K ${end#* } tx off tso off gso off \
+		    gro off txvlan off >/dev/null
+		ip -n ${end% *} link set ${end#* } up
+	done
+}
+
+# A veth takes what its peer sends by XDP only while it runs a program too.
+xdp_pass() {	# NAMESPACE DEVICE
+	must ip -n $1 link set dev $2 xdpdrv \
+	    obj /b/tests/fabric/veth.bpf.o program xlbf_pass
+}
+
+network() {
+	>/tmp/pids
+	>/tmp/xlbd.log
+	for ns in client router node backend; do netns $ns; done
+	pair client eth0 router pc
+	pair router p0 node eth0
+	pair router pb backend eth0
+	give client eth0 9 2
+	give router pc 9 1
+	give router p0 1 254
+	give node eth0 1 1
+	give router pb 2 254
+	give backend eth0 2 11
+	for v in "-4 10.0" "-6 fd00:"; do
+		case $v in
+		-4*) set -- -4 10.0.9.1 10.0.1.254 10.0.2.254 ;;
+		*) set -- -6 fd00:9::1 fd00:1::254 fd00:2::254 ;;
+		esac
+		must ip $1 -n client route add default via $2
+		must ip $1 -n node route add default via $3
+		must ip $1 -n backend route add default via $4
+	done
+	xdp_pass router p0
+	must ip -n backend addr add $VIP4/32 dev lo
+	must ip -n backend addr add $VIP6/128 dev lo
+	mkdir -p /tmp/www
+	echo hello >/tmp/www/index.html
+}
+
+route_vips() {	# how the router reaches them: device and net
+	ip -n router route replace $VIP4/32 via 10.0.$2.1 dev $1
+	ip -6 -n router route replace $VIP6/128 via fd00:$2::1 dev $1
+}
+
+serve() {	# PORT...
+	for port; do
+		spawn /dev/null at backend httpd -f -p $port -h /tmp/www
+	done
+}
+
+# The whole tunnel from the client to a socket of the backend, and back.
+fetch() {	# VIP PORT
+	within 3 at client sh -c "printf 'GET / HTTP/1.0\r\n\r\n' |
+	    timeout 2 nc -w 2 $1 $2 | grep -q hello"
+}
+
+xlb_is_up() {
+	at node src/xlb --run-dir /run/xlb-node status --json | grep -q '"schema"'
+}
+
+xlbd_start() {	# the configuration is standard input
+	cat >/tmp/xlb.yaml
+	spawn /tmp/xlbd.log at node src/xlbd --config /tmp/xlb.yaml \
+	    --run-dir /run/xlb-node --bpf-dir /sys/fs/bpf/node \
+	    --state-dir /tmp/state --bird-dir /tmp/bird \
+	    --bird-socket /tmp/bird/none
+	within 20 xlb_is_up || { cat /tmp/xlbd.log; echo "Bail out! xlbd"; exit 1; }
+}
+
+reload() {
+	cat >/tmp/xlb.yaml
+	at node src/xlb --run-dir /run/xlb-node reload
+}
+
+rx() {		# NAMESPACE DEVICE: packets received
+	ip -n $1 -s link show $2 | sed -n '/RX:/{n;p}' | { read -r bytes packets rest
+	echo $packets; }
+}
