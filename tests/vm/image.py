@@ -84,7 +84,8 @@ def userland(work, busybox, build, programs):
         root.tool(name)
     (root.path / "bin/sh").symlink_to(SHELL)
     for name in programs:
-        root.program(build / name, f"{BUILT}/{name}", strip=True)
+        root.program(build / name, f"{BUILT}/{name}",
+                     strip=not name.endswith(".o"))
     for file in sorted((HERE / "guest").iterdir()):
         root.copy(file, "/init" if file.name == "init" else
                   f"/guest/{file.name}")

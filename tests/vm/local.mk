@@ -2,7 +2,8 @@
 # Older kernels in QEMU: `make check-vm`, and a part of `./setup check`.
 EXTRA_DIST += tests/vm/run tests/vm/debian.py tests/vm/image.py \
 	tests/vm/machine.py tests/vm/talk.py tests/vm/guest/init \
-	tests/vm/guest/serve
+	tests/vm/guest/serve tests/vm/guest/lib.sh tests/vm/guest/decap.sh \
+	tests/vm/guest/vlan.sh
 
 check-vm: all $(check_PROGRAMS)
 	XLB_BUILD='$(abs_top_builddir)' $(srcdir)/tests/vm/run $(VM_FLAGS)

@@ -32,7 +32,8 @@ class Machine:
              "-kernel", str(kernel / "vmlinuz"), "-initrd", str(initramfs),
              "-append", "console=ttyS0 rdinit=/init panic=-1 oops=panic "
              "loglevel=4 mitigations=off nokaslr net.ifnames=0 "
-             "tsc=reliable clocksource=tsc no_timer_check",
+             "tsc=reliable clocksource=tsc no_timer_check "
+             "rcupdate.rcu_expedited=1",
              "-device", "virtio-rng-pci", "-device",
              "virtio-net-pci,netdev=n", "-netdev",
              "user,id=n,restrict=on,ipv6=off,"

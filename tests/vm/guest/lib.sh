@@ -27,6 +27,7 @@ ok() {		# NAME COMMAND...: passes if the command does
 end() {		# all goes: the next test makes its own
 	echo "1..$n"
 	kill $(cat /tmp/pids)
+	wait
 	for ns in client router node backend; do ip netns del $ns; done
 	rm -rf /sys/fs/bpf/node /run/xlb-node /tmp/state
 	exit $((bad > 0))
@@ -42,10 +43,10 @@ at() {		# NAMESPACE COMMAND...
 	nsenter --net=/run/netns/$ns "$@"
 }
 
-spawn() {	# LOG COMMAND...
-	local log=$1
-	shift
-	"$@" >"$log" 2>&1 &
+spawn() {	# LOG NAMESPACE COMMAND...
+	local log=$1 ns=$2
+	shift 2
+	nsenter --net=/run/netns/$ns "$@" >"$log" 2>&1 &
 	echo $! >>/tmp/pids
 }
 
@@ -127,7 +128,7 @@ route_vips() {	# how the router reaches them: device and net
 
 serve() {	# PORT...
 	for port; do
-		spawn /dev/null at backend httpd -f -p $port -h /tmp/www
+		spawn /dev/null backend httpd -f -p $port -h /tmp/www
 	done
 }
 
@@ -143,7 +144,7 @@ xlb_is_up() {
 
 xlbd_start() {	# the configuration is standard input
 	cat >/tmp/xlb.yaml
-	spawn /tmp/xlbd.log at node src/xlbd --config /tmp/xlb.yaml \
+	spawn /tmp/xlbd.log node src/xlbd --config /tmp/xlb.yaml \
 	    --run-dir /run/xlb-node --bpf-dir /sys/fs/bpf/node \
 	    --state-dir /tmp/state --bird-dir /tmp/bird \
 	    --bird-socket /tmp/bird/none
