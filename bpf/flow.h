@@ -86,6 +86,24 @@ flow_is_looked_up(const struct pkt *p, __u32 word)
 	return p->tcp_flags != 0 && flow_sampled(p->flow);
 }
 
+/* In a flood the call costs more than all that is left to do: a stable slot does
+ * without as soon as the budget is known to be used up. */
+static __always_inline int
+flow_is_skipped(const struct pkt *p, __u32 word)
+{
+	struct xlb_flow_stats *s;
+	__u32 zero = 0;
+
+	if ((word | (__u32)(p->service >> FLOW_SERVICE_SHIFT)) &
+	    XLB_SLOT_LOOKUP)
+		return 0;
+	s = bpf_map_lookup_elem(&flow_stats, &zero);
+	if (s == NULL || s->spent != bpf_jiffies64())
+		return 0;
+	s->skip_budget++;
+	return 1;
+}
+
 /* One packet's question to the table. */
 struct flow {
 	struct xlb_flow_set *set;
@@ -415,6 +433,7 @@ flow_begin(struct flow *f, __u64 flow)
 	f->spent = f->stats->used >= t->settings.flow_budget;
 	if (!f->spent || f->moved)
 		return 1;
+	f->stats->spent = bpf_jiffies64();
 	f->stats->skip_budget++;
 	return 0;
 }

@@ -189,7 +189,8 @@ slow_select(struct sys_ctx *ctx, struct xlb_rare *r)
 	__u32 word = select_slot(XLB_WORD_RING(p.service), r->select);
 	__u32 to = XLB_SLOT_CUR(word);
 
-	if (p.tables != NULL && flow_is_looked_up(&p, word))
+	if (p.tables != NULL && flow_is_looked_up(&p, word) &&
+	    !flow_is_skipped(&p, word))
 		to = xlb_flow(ctx, r->flow, FLOW_WHERE(word, r->select),
 		    r->service, r->packet);
 	return r->to | to;

@@ -51,7 +51,7 @@ xlb_select(struct pkt *p, int v6)
 	__u32 word = select_slot(XLB_WORD_RING(p->service), p->hash), to;
 
 	p->backend = XLB_SLOT_CUR(word);
-	if (flow_is_looked_up(p, word)) {
+	if (flow_is_looked_up(p, word) && !flow_is_skipped(p, word)) {
 		to = xlb_flow(p->ctx, p->flow, FLOW_WHERE(word, p->hash),
 		    p->service, FLOW_PACKET(OTHER_PACKET(p->len, p->link_len,
 		    v6 ? PARSE_IP6_LEN : PARSE_IP4_LEN, 0),

@@ -383,6 +383,8 @@ struct xlb_flow_stats {
 	__u64 sampled, unknown;
 	__u64 window;		/* of XLB_FLOW_WINDOW_SHIFT, that `used` is of */
 	__u64 used;
+	__u64 spent;		/* the kernel's tick in which `used` was last seen
+				 * to be all: until it is over, nobody asks */
 };
 
 struct xlb_fragment_key {
@@ -485,7 +487,7 @@ _Static_assert(sizeof(struct xlb_service) == 16, "xlb_service");
 _Static_assert(sizeof(struct xlb_tables) == 4743456, "xlb_tables");
 _Static_assert(sizeof(struct xlb_ring) == 4224, "xlb_ring");
 _Static_assert(sizeof(struct xlb_flow_set) == 64, "xlb_flow_set");
-_Static_assert(sizeof(struct xlb_flow_stats) == 80, "xlb_flow_stats");
+_Static_assert(sizeof(struct xlb_flow_stats) == 88, "xlb_flow_stats");
 _Static_assert(sizeof(struct xlb_backend) == 32, "xlb_backend");
 _Static_assert(sizeof(struct xlb_nexthop) == 64, "xlb_nexthop");
 _Static_assert(sizeof(struct xlb_settings) == 192, "xlb_settings");

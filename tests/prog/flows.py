@@ -64,6 +64,8 @@ class Flows:
 
     def settings(self, surge=0, budget=1 << 30):
         self.p.settings(surge=surge, budget=budget)
+        if budget:
+            self.next_jiffy()
 
     def clock(self):
         return self.p.ask(f"clock {self.ns} {self.jiffies}") == "ok"
@@ -71,8 +73,15 @@ class Flows:
     def advance(self, ns=0, jiffies=0):
         assert self.model
         self.ns += ns
-        self.jiffies += jiffies
+        self.jiffies += jiffies or -(-ns // 4_000_000)
         self.clock()
+
+    def next_jiffy(self):
+        """A used-up budget is known until then."""
+        if self.model:
+            self.advance(jiffies=1)
+        else:
+            time.sleep(0.012)       # HZ is 100 or more
 
     def now(self):
         """What the program's clock says, there where it runs."""
