@@ -9,7 +9,8 @@ EXTRA_DIST += tests/fabric/test_network.py tests/fabric/test_wrapper.py \
 	tests/fabric/test_nodes.py tests/fabric/test_reload.py \
 	tests/fabric/test_drain.py tests/fabric/test_redirect.py \
 	tests/fabric/test_lifecycle.py tests/fabric/test_forward.py \
-	tests/fabric/test_events.py
+	tests/fabric/test_events.py tests/fabric/test_stable.py \
+	tests/fabric/streams.py
 
 noinst_DATA += tests/fabric/veth.bpf.o
 CLEANFILES += tests/fabric/veth.bpf.o
