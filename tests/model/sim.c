@@ -274,6 +274,9 @@ wheel_put(struct sim *s, uint32_t c, int64_t when)
 {
 	uint32_t *head;
 
+	/* the step under way has been taken off the wheel */
+	if (when < s->now + STEP_MS && s->conn[c].begun)
+		when = s->now + STEP_MS;
 	if (when >= s->now + (WHEEL - 1) * STEP_MS)
 		when = s->now + (WHEEL - 2) * STEP_MS;
 	head = &s->wheel[when / STEP_MS % WHEEL];
@@ -310,7 +313,7 @@ conn_new(struct sim *s)
 	c->t.port = (uint16_t)rng_range(&s->rng, 1024, 65535);
 	c->idle = rng_chance(&s->rng, 5);
 	c->end = s->now + (c->idle ? ms(2) + exponential(s, 240000) :
-	    exponential(s, 50000));
+	    exponential(s, 150000));
 	h = rng_next(&s->rng);
 	for (i = 0; i < NODES; i++)
 		c->order[i] = (uint8_t)i;
