@@ -740,6 +740,77 @@ broken_states_are_found(void **state)
 	ring_cache_free(rc);
 }
 
+#define AGREE 5
+
+/* The address of each slot's owner, and the ring's fingerprint. */
+static uint64_t
+owners(struct addr out[65537])
+{
+	static uint32_t word[65537];
+	struct ring_cache *rc = ring_cache_new();
+	struct state s = build();
+	uint64_t f = state_ring_fingerprint(rc, &s, &s.ring[0]);
+	size_t i, k;
+
+	state_ring_words(rc, &s, &s.ring[0], word);
+	for (i = 0; i < 65537; i++) {
+		for (k = 0; s.backend[k].number != XLB_SLOT_CUR(word[i]); k++)
+			;
+		out[i] = s.backend[k].addr;
+	}
+	ring_cache_free(rc);
+	return f;
+}
+
+/* Nodes do not talk: names, order in the file and numbers that backends happen
+ * to have make no difference, and one that finds a backend down is of another
+ * mind about that one's slots alone. */
+static void
+nodes_agree_without_talking(void **state)
+{
+	static struct addr one[65537], other[65537];
+	static struct state_backend had[AGREE];
+	struct addr lost = ip("10.0.0.3");
+	char addr[16];
+	size_t i, moved = 0;
+	uint64_t f;
+
+	(void)state;
+	for (i = 0; i < AGREE; i++) {
+		snprintf(addr, sizeof(addr), "10.0.0.%zu", i + 1);
+		hop_add(addr, HOP_OK);
+		health_add(addr, 80, HEALTH_UP);
+		had[i].addr = ip(addr);
+		had[i].number = (uint32_t)(900 - i * 7);
+	}
+	conf(HEAD WEB "pools: {p: {check: c, backends: ["
+	    "{name: b1, address: 10.0.0.1}, {name: b2, address: 10.0.0.2},\n"
+	    "{name: b3, address: 10.0.0.3, weight: 70},\n"
+	    "{name: b4, address: 10.0.0.4, weight: 30},\n"
+	    "{name: b5, address: 10.0.0.5}]}}\n");
+	f = owners(one);
+	conf("pools: {p: {backends: ["
+	    "{weight: 30, address: 10.0.0.4, name: x}, "
+	    "{name: b1, address: 10.0.0.2}, {name: b2, address: 10.0.0.1},\n"
+	    "{name: y, address: 10.0.0.5}, "
+	    "{name: z, weight: 70, address: 10.0.0.3}], check: c}}\n"
+	    WEB HEAD);
+	found.backend = had;
+	found.nbackend = AGREE;
+	assert_true(owners(other) == f);
+	assert_memory_equal(one, other, sizeof(one));
+	health[2].fsm.state = HEALTH_DOWN;
+	assert_true(owners(other) != f);
+	for (i = 0; i < 65537; i++) {
+		assert_int_not_equal(addr_cmp(&other[i], &lost), 0);
+		if (addr_cmp(&one[i], &lost) == 0)
+			moved++;
+		else if (addr_cmp(&one[i], &other[i]) != 0)
+			fail_msg("slot %zu moved", i);
+	}
+	assert_true(moved > 10000);
+}
+
 static void
 rings_are_those_of_maglev(void **state)
 {
@@ -819,6 +890,7 @@ main(void)
 		CASE(what_would_move_every_flow_is_refused),
 		CASE(a_full_table_is_an_error),
 		CASE(broken_states_are_found),
+		CASE(nodes_agree_without_talking),
 		CASE(rings_are_those_of_maglev),
 		CASE(numbers_are_the_lowest_free),
 	};
