@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -356,6 +357,13 @@ machines_remove(void)
 	}
 }
 
+static void
+on_signal(int sig)
+{
+	(void)sig;
+	exit(1);
+}
+
 struct kernel *
 kernel_new(uint32_t ring_size, uint32_t entries, char *why, size_t len,
     bool *skip)
@@ -380,8 +388,11 @@ kernel_new(uint32_t ring_size, uint32_t entries, char *why, size_t len,
 	maps_make(k);
 	k->next = machines;
 	machines = k;
-	if (!registered)
+	if (!registered) {
 		atexit(machines_remove);
+		signal(SIGINT, on_signal);
+		signal(SIGTERM, on_signal);
+	}
 	registered = true;
 	return k;
 }
