@@ -471,7 +471,8 @@ struct xlb_health_key {
 
 struct xlb_health {
 	__u32 state;		/* enum health_state */
-	__u32 why;		/* enum probe_result that led to it */
+	__u32 why;		/* enum probe_result that led to it; << 16: its
+				 * detail */
 	__s64 since;		/* CLOCK_REALTIME, ns */
 };
 

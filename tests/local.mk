@@ -24,6 +24,11 @@ tests_io_test_probe_SOURCES = tests/io/test_probe.c tests/io/probe_test.h
 tests_io_test_probe_CPPFLAGS = $(IO_TEST_CPPFLAGS)
 tests_io_test_probe_LDADD = $(IO_TEST_LIBS)
 
+IO_TESTS += tests/io/test_probe_http
+tests_io_test_probe_http_SOURCES = tests/io/test_probe_http.c
+tests_io_test_probe_http_CPPFLAGS = $(IO_TEST_CPPFLAGS)
+tests_io_test_probe_http_LDADD = $(IO_TEST_LIBS)
+
 IO_TESTS += tests/io/test_probe_liar
 tests_io_test_probe_liar_SOURCES = tests/io/test_probe_liar.c
 tests_io_test_probe_liar_CPPFLAGS = $(IO_TEST_CPPFLAGS)

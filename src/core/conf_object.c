@@ -182,6 +182,29 @@ check_keys_refuse(struct bind *b, const struct object *o, enum check_type type)
 	}
 }
 
+/* True if `text` is a word that goes into a request as it is. */
+static bool
+token_fits(const char *text)
+{
+	return text[strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	    "abcdefghijklmnopqrstuvwxyz0123456789-_")] == '\0';
+}
+
+static void
+http_check(struct bind *b, const struct object *o, const struct conf_check *c)
+{
+	if (c->path != NULL && (c->path[0] != '/' ||
+	    strchr(c->path, ' ') != NULL))
+		bind_member_fault(b, DIAG_ERROR, o->node, "path",
+		    "has to begin with / and hold no space");
+	if (c->method != NULL && !token_fits(c->method))
+		bind_member_fault(b, DIAG_ERROR, o->node, "method",
+		    "%s is not a method", c->method);
+	if (c->host != NULL && strchr(c->host, ' ') != NULL)
+		bind_member_fault(b, DIAG_ERROR, o->node, "host",
+		    "%s holds a space", c->host);
+}
+
 static void
 check_bind(struct bind *b, const struct object *o, struct conf_check *c)
 {
@@ -197,6 +220,8 @@ check_bind(struct bind *b, const struct object *o, struct conf_check *c)
 		    msec_print(c->timeout_ms, timeout),
 		    msec_print(c->interval_ms, interval));
 	check_keys_refuse(b, o, c->type);
+	if (c->type == CHECK_HTTP || c->type == CHECK_HTTPS)
+		http_check(b, o, c);
 }
 
 void

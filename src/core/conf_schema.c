@@ -37,7 +37,7 @@ static const struct key_value xdp_modes[] = {
 
 static const struct key_value check_types[] = {
 	{ "tcp", CHECK_TCP, false },
-	{ "http", CHECK_HTTP, true },
+	{ "http", CHECK_HTTP, false },
 	{ "https", CHECK_HTTPS, true },
 	{ "udp", CHECK_UDP, true },
 	{ "dns", CHECK_DNS, true },
@@ -227,13 +227,15 @@ static const struct key check_keys[] = {
 	    .unset = "the address", .only = FOR_HTTP,
 	    .help = "Host header" },
 	{ "expect", KEY_CODES, AT(conf_check, expect), .def = "200",
-	    .only = FOR_HTTP, .help = "status codes that pass" },
+	    .only = FOR_HTTP, .help = "status codes that pass; no redirection "
+	    "is followed" },
 	{ "drain_status", KEY_CODES, AT(conf_check, drain_status),
 	    .def = "503", .only = FOR_HTTP,
-	    .help = "status codes by which a backend asks for no new flows" },
+	    .help = "status codes by which a backend asks for no new flows; "
+	    "those that it has stay" },
 	{ "body", KEY_TEXT, AT(conf_check, body), .min = 1, .max = 1024,
 	    .unset = "any", .only = FOR_HTTP,
-	    .help = "text that the body has to hold" },
+	    .help = "text that the first 64 KiB of the body have to hold" },
 	{ "sni", KEY_TEXT, AT(conf_check, sni), .min = 1, .max = 255,
 	    .unset = "none", .only = FOR_HTTPS, .help = "TLS server name" },
 	{ "verify", KEY_BOOL, AT(conf_check, verify), .def = "true",

@@ -8,56 +8,59 @@
 #include "core/conf.h"
 #include "core/rows.h"
 
-static const char *const result_text[PROBE_RESULTS] = {
-	[PROBE_OK] = "ok",
-	[PROBE_TIMEOUT] = "timeout",
-	[PROBE_REFUSED] = "connection refused",
-	[PROBE_UNREACHABLE] = "unreachable",
-	[PROBE_RESET] = "connection reset",
-	[PROBE_LOCAL] = "this node could not send",
-};
-
-static const char *const state_text[] = {
-	[HEALTH_UNKNOWN] = "unknown",
-	[HEALTH_UP] = "up",
-	[HEALTH_DOWN] = "down",
-};
-
-/* Results and states are read back from a pinned map, which an other version
- * may have written: any number is printed. */
-const char *
-probe_result_text(enum probe_result r)
+/* Health in order: a step down needs `fall` results, a step up `rise`. */
+static int
+level(enum health_state s)
 {
-	return (unsigned)r < PROBE_RESULTS ? result_text[r] : "other";
+	return s == HEALTH_UP ? 2 : s == HEALTH_DRAIN ? 1 : 0;
 }
 
-const char *
-health_state_text(enum health_state s)
+static enum health_state
+state_said(enum probe_result r)
 {
-	return (unsigned)s < sizeof(state_text) / sizeof(state_text[0]) ?
-	    state_text[s] : "other";
+	return r == PROBE_OK ? HEALTH_UP :
+	    r == PROBE_DRAIN ? HEALTH_DRAIN : HEALTH_DOWN;
+}
+
+/* Counts a result other than the state. Of those in a row the one nearest to
+ * the state is where they lead. */
+static void
+run_extend(struct health_fsm *f, enum health_state says)
+{
+	int now = level(f->state);
+	bool better = level(says) > now;
+
+	if (f->run > 0 && (level(f->aim) > now) != better)
+		f->run = 0;
+	if (f->run == 0 || (better ? level(says) < level(f->aim) :
+	    level(says) > level(f->aim)))
+		f->aim = says;
+	f->run++;
 }
 
 bool
 health_step(struct health_fsm *f, const struct conf_check *check,
-    enum probe_result r)
+    enum probe_result r, uint16_t detail)
 {
-	enum health_state says = r == PROBE_OK ? HEALTH_UP : HEALTH_DOWN;
+	enum health_state says = state_said(r);
 	uint32_t need;
 
 	if (r == PROBE_LOCAL)
 		return false;
 	f->last = r;
+	if (r == PROBE_DRAIN)
+		f->asked = detail;
 	if (f->state == says) {
 		f->run = 0;
 		return false;
 	}
-	f->run++;
-	need = says == HEALTH_UP ? check->rise : check->fall;
+	run_extend(f, says);
+	need = level(says) > level(f->state) ? check->rise : check->fall;
 	if (f->state != HEALTH_UNKNOWN && f->run < need)
 		return false;
-	f->state = says;
-	f->why = r;
+	f->state = f->aim;
+	f->why = says == f->aim ? r : PROBE_DRAIN;
+	f->detail = says == f->aim ? detail : f->asked;
 	f->run = 0;
 	return true;
 }
@@ -77,8 +80,10 @@ static int
 target_cmp(const void *va, const void *vb)
 {
 	const struct health_target *a = va, *b = vb;
-	struct health_row x = { a->addr, a->port, a->check->name, { 0 }, 0 };
-	struct health_row y = { b->addr, b->port, b->check->name, { 0 }, 0 };
+	struct health_row x = { .addr = a->addr, .port = a->port,
+	    .check = a->check->name };
+	struct health_row y = { .addr = b->addr, .port = b->port,
+	    .check = b->check->name };
 
 	return row_cmp(&x, &y);
 }
@@ -165,7 +170,8 @@ struct health_row *
 health_find(const struct health_table *t, const struct addr *addr,
     uint16_t port, const char *check)
 {
-	struct health_row key = { *addr, port, check, { 0 }, 0 };
+	struct health_row key = { .addr = *addr, .port = port,
+	    .check = check };
 
 	return rows_find(&key, t->row, t->n, sizeof(key), row_cmp);
 }
@@ -176,8 +182,8 @@ health_verdict(const struct conf_check *check, const struct health_ports *ports,
     const struct health_row **row)
 {
 	/* how bad: the worst one decides */
-	static const uint8_t rank[] = { [HEALTH_UP] = 0, [HEALTH_UNKNOWN] = 1,
-	    [HEALTH_DOWN] = 2 };
+	static const uint8_t rank[] = { [HEALTH_UP] = 0, [HEALTH_DRAIN] = 1,
+	    [HEALTH_UNKNOWN] = 2, [HEALTH_DOWN] = 3 };
 	enum health_state worst = HEALTH_UP, s;
 	const struct health_row *r, *decided = NULL;
 	size_t i;

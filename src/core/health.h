@@ -23,6 +23,7 @@ enum health_state {
 	HEALTH_UNKNOWN = 0,	/* no result yet: takes no flows */
 	HEALTH_UP = 1,
 	HEALTH_DOWN = 2,
+	HEALTH_DRAIN = 3,	/* alive, and asks for no new flows */
 };
 
 /* How a probe ended; a closed set, the text is in probe_result_text(). The
@@ -34,6 +35,12 @@ enum probe_result {
 	PROBE_UNREACHABLE,	/* host or network, as ICMP or the kernel said */
 	PROBE_RESET,
 	PROBE_LOCAL,		/* this node could not send: no socket, no port */
+	PROBE_DRAIN,		/* HTTP drain_status; detail: the status */
+	PROBE_STATUS,		/* another status than expected; detail: it */
+	PROBE_BODY,		/* the body lacks the text */
+	PROBE_CLOSED,		/* the answer ended early, or never began */
+	PROBE_NONSENSE,		/* the answer is not what the protocol says */
+	PROBE_TOO_LONG,		/* its header has no end */
 	PROBE_RESULTS
 };
 
@@ -44,16 +51,27 @@ struct health_fsm {
 	enum health_state state;
 	enum probe_result why;	/* of the result that led to `state` */
 	enum probe_result last;	/* the newest result but PROBE_LOCAL */
-	uint32_t run;		/* consecutive results that contradict `state` */
+	uint32_t run;		/* consecutive results that contradict `state`,
+				 * all of them for the better or the worse */
+	uint16_t detail;	/* of `why` */
+	uint16_t asked;		/* detail of the newest PROBE_DRAIN */
+	enum health_state aim;	/* where that run leads: what all agree on */
 };
 
 /*
  * One result. True if the state changed. The first result decides when the
- * state is unknown; then `rise` passes in a row make up, `fall` fails in a row
- * make down. PROBE_LOCAL is no verdict on the backend: it changes nothing.
+ * state is unknown. Then down, drain and up are an order: `rise` results in a
+ * row that say better than the state raise it, `fall` that say worse lower it,
+ * as far as all of them say: a miss among drain answers cuts nobody's
+ * connection. PROBE_LOCAL is no verdict on the backend: it changes nothing.
  */
 bool health_step(struct health_fsm *f, const struct conf_check *check,
-    enum probe_result r);
+    enum probe_result r, uint16_t detail);
+
+#define HEALTH_WHY_MAX 128
+/* What led to the state: "HTTP 500, expected 200". */
+const char *health_why_print(const struct health_fsm *f,
+    const struct conf_check *check, char buf[HEALTH_WHY_MAX]);
 
 /* One thing to probe. Sorted by address, port, check name; no duplicates. */
 struct health_target {
@@ -94,7 +112,7 @@ struct health_row *health_find(const struct health_table *t,
 
 /* Down if one of the pool's targets of this address is down, else unknown if
  * one is unknown (missing from the table, or there is nothing to probe), else
- * up. Up without a check.
+ * drain if one asks for it, else up. Up without a check.
  * `*row`, if not NULL, is the target that decided (NULL: none). */
 enum health_state health_of(const struct conf *c, const struct conf_pool *p,
     const struct addr *addr, const struct health_table *t,

@@ -15,6 +15,7 @@ libxlbcore_a_SOURCES += src/core/bird_config.c src/core/bird_reply.c
 libxlbcore_a_SOURCES += src/core/hash.h
 libxlbcore_a_SOURCES += src/core/maglev.c src/core/maglev.h
 libxlbcore_a_SOURCES += src/core/health.c src/core/health.h
+libxlbcore_a_SOURCES += src/core/health_text.c
 libxlbcore_a_SOURCES += src/core/lookup.c src/core/lookup.h
 libxlbcore_a_SOURCES += src/core/reason.c src/core/reason.h
 libxlbcore_a_SOURCES += src/core/text.c src/core/text.h

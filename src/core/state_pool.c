@@ -17,6 +17,7 @@ static const char *const why_text[] = {
 	[MEMBER_WEIGHT_ZERO] = "weight is 0",
 	[MEMBER_UNHEALTHY] = "check fails",
 	[MEMBER_UNKNOWN] = "not checked yet",
+	[MEMBER_ASKS_DRAIN] = "asks for no new flows",
 	[MEMBER_NO_ROUTE] = "no route",
 	[MEMBER_NO_NEIGHBOR] = "no neighbour",
 	[MEMBER_NO_PORT] = "interface cannot send XDP frames",
@@ -98,6 +99,7 @@ member_why(const struct conf_backend *c, const struct state_member *m,
 		return MEMBER_WEIGHT_ZERO;
 	if (m->health != HEALTH_UP)
 		return m->health == HEALTH_DOWN ? MEMBER_UNHEALTHY :
+		    m->health == HEALTH_DRAIN ? MEMBER_ASKS_DRAIN :
 		    MEMBER_UNKNOWN;
 	return hop->nexthop != NULL ? MEMBER_ELIGIBLE : hop->why;
 }
@@ -110,13 +112,14 @@ member_keeps(const struct state_member *m, const struct backend_hop *hop)
 	    hop->nexthop != NULL;
 }
 
-/* May take flows if the pool fails open: all is well but its health. */
+/* May take flows if the pool fails open: all is well but its health, and it
+ * did not ask for none. */
 static bool
 member_last_resort(const struct state_build *b, const struct conf_backend *c,
     const struct state_member *m)
 {
 	return m->state == BACKEND_ACTIVE && c->weight > 0 &&
-	    b->hop[member_row(b, c)].nexthop != NULL;
+	    m->health != HEALTH_DRAIN && b->hop[member_row(b, c)].nexthop != NULL;
 }
 
 static void

@@ -186,7 +186,7 @@ int daemon_grow(struct daemon *d);
 /* health_run.c */
 void health_adopt(struct daemon *d);	/* verdicts of an earlier xlbd */
 void health_follow(struct daemon *d, const struct conf *c);
-void health_result(size_t id, enum probe_result r, void *arg);
+void health_result(size_t id, enum probe_result r, uint16_t detail, void *arg);
 
 /* reconcile.c */
 void reconcile_soon(struct daemon *d);	/* this turn of the loop */

@@ -79,7 +79,7 @@ health_log(const struct daemon *d, const struct health_row *row,
 {
 	const struct conf *c = d->config->conf;
 	const struct conf_pool *p;
-	char object[256], where[ADDRPORT_STR_MAX];
+	char object[256], where[ADDRPORT_STR_MAX], why[HEALTH_WHY_MAX];
 	size_t i, k;
 
 	for (i = 0; i < c->npool; i++) {
@@ -94,13 +94,13 @@ health_log(const struct daemon *d, const struct health_row *row,
 			    addrport_print(&row->addr, row->port, where));
 			log_change(object, health_state_text(from),
 			    health_state_text(row->fsm.state),
-			    probe_result_text(row->fsm.why));
+			    health_why_print(&row->fsm, p->check, why));
 		}
 	}
 }
 
 void
-health_result(size_t id, enum probe_result r, void *arg)
+health_result(size_t id, enum probe_result r, uint16_t detail, void *arg)
 {
 	struct daemon *d = arg;
 	struct health_row *row = &d->health.row[id];
@@ -108,7 +108,7 @@ health_result(size_t id, enum probe_result r, void *arg)
 
 	if (r == PROBE_TIMEOUT || r == PROBE_UNREACHABLE)
 		netlink_doubt(d->nl, &row->addr);
-	if (!health_step(&row->fsm, d->health_check[id], r))
+	if (!health_step(&row->fsm, d->health_check[id], r, detail))
 		return;
 	row->since = daemon_realtime();
 	health_log(d, row, from);

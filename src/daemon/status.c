@@ -127,12 +127,14 @@ addresses_json(const struct status_input *in)
 
 /* Why a backend takes no new flows: what its probe met with, if it is that. */
 static const char *
-member_reason(const struct state_member *m)
+member_reason(const struct state_member *m, const struct conf_check *check,
+    char buf[HEALTH_WHY_MAX])
 {
 	if (m->why == MEMBER_ELIGIBLE)
 		return "";
-	if (m->why == MEMBER_UNHEALTHY && m->health_row != NULL)
-		return probe_result_text(m->health_row->fsm.why);
+	if ((m->why == MEMBER_UNHEALTHY || m->why == MEMBER_ASKS_DRAIN) &&
+	    m->health_row != NULL)
+		return health_why_print(&m->health_row->fsm, check, buf);
 	return member_why_text(m->why);
 }
 
@@ -142,6 +144,7 @@ backends_json(const struct state_pool *p, const struct status_ring *ring)
 	json_t *list = json_array();
 	const struct conf_backend *b;
 	const struct state_member *m;
+	char why[HEALTH_WHY_MAX];
 	size_t i;
 
 	for (i = 0; i < p->conf->nbackend; i++) {
@@ -153,7 +156,7 @@ backends_json(const struct state_pool *p, const struct status_ring *ring)
 		    "weight", (json_int_t)b->weight,
 		    "state", backend_state_name[m->state],
 		    "health", health_state_text(m->health),
-		    "reason", member_reason(m),
+		    "reason", member_reason(m, p->conf->check, why),
 		    "since", time_json(m->health_row != NULL ?
 		    m->health_row->since : 0),
 		    "slots", (json_int_t)ring->slots[i],

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 noinst_LIBRARIES += libxlbio.a
 libxlbio_a_CPPFLAGS = $(AM_CPPFLAGS) $(SYSTEMD_CFLAGS) $(MNL_CFLAGS) \
-	$(JANSSON_CFLAGS) $(LIBBPF_CFLAGS)
+	$(JANSSON_CFLAGS) $(LIBBPF_CFLAGS) $(CURL_CFLAGS)
 libxlbio_a_SOURCES =
 libxlbio_a_SOURCES += src/io/log.c src/io/log.h
 libxlbio_a_SOURCES += src/io/file.c src/io/file.h
 libxlbio_a_SOURCES += src/io/probe.c src/io/probe.h src/io/probe_wire.h
 libxlbio_a_SOURCES += src/io/probe_spawn.c src/io/probe_child.c
-libxlbio_a_SOURCES += src/io/probe_tcp.c
+libxlbio_a_SOURCES += src/io/probe_tcp.c src/io/probe_check.c
+libxlbio_a_SOURCES += src/io/probe_http.c src/io/probe_http.h
 libxlbio_a_SOURCES += src/io/ctl.c src/io/ctl.h src/io/ctl_call.c
 libxlbio_a_SOURCES += src/io/ctl_text.c
 libxlbio_a_SOURCES += src/io/conf_file.c src/io/conf_file.h
@@ -38,4 +39,4 @@ libxlbio_a_SOURCES += src/io/ports.c src/io/ports.h
 nodist_libxlbio_a_SOURCES = bpf/xlb.skel.h bpf/ports.skel.h
 # What a program that links libxlbio.a needs besides.
 XLBIO_LIBS = libxlbio.a libxlbcore.a $(LIBBPF_LIBS) $(MNL_LIBS) \
-	$(SYSTEMD_LIBS) $(JANSSON_LIBS) $(YAML_LIBS)
+	$(SYSTEMD_LIBS) $(JANSSON_LIBS) $(YAML_LIBS) $(CURL_LIBS)

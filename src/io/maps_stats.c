@@ -116,7 +116,7 @@ health_key(const struct health_row *row)
 static bool
 health_known(const struct xlb_health *h)
 {
-	return h->state <= HEALTH_DOWN && h->why < PROBE_RESULTS;
+	return h->state <= HEALTH_DRAIN && (h->why & 0xffff) < PROBE_RESULTS;
 }
 
 int
@@ -143,7 +143,9 @@ maps_health_read(struct maps *m, struct arena *a, struct health_table *t)
 		row->check = arena_printf(a, "%.*s",
 		    (int)sizeof(key.check) - 1, key.check);
 		row->fsm.state = (enum health_state)h.state;
-		row->fsm.why = row->fsm.last = (enum probe_result)h.why;
+		row->fsm.why = row->fsm.last = (enum probe_result)
+		    (h.why & 0xffff);
+		row->fsm.detail = row->fsm.asked = (uint16_t)(h.why >> 16);
 		row->since = h.since;
 	}
 	if (errno != ENOENT)
@@ -157,7 +159,8 @@ int
 maps_health_put(struct maps *m, const struct health_row *row)
 {
 	struct xlb_health_key key = health_key(row);
-	struct xlb_health h = { .state = row->fsm.state, .why = row->fsm.why,
+	struct xlb_health h = { .state = row->fsm.state,
+	    .why = row->fsm.why | (uint32_t)row->fsm.detail << 16,
 	    .since = row->since };
 
 	if (bpf_map_update_elem(m->fd[MAP_HEALTH], &key, &h, BPF_ANY) < 0)

@@ -32,6 +32,8 @@ struct target {
 	char *check;
 	size_t index;		/* in the list last given */
 	uint32_t interval_ms, timeout_ms;
+	uint32_t slot;		/* of its check, if that has a text */
+	uint16_t kind;		/* enum probe_request_kind */
 	int64_t grid;		/* ns: the last turn, without jitter */
 	uint32_t flight;	/* NONE: not being probed */
 };
@@ -58,6 +60,7 @@ struct prober {
 
 	struct target **target;
 	size_t n;
+	struct probe_checks checks;
 	uint64_t phase, seed;
 	struct heap due, overdue;
 
@@ -154,6 +157,7 @@ prober_lost(struct prober *p, const char *why)
 	p->sock = -1;
 	p->pid = 0;
 	p->full = false;
+	probe_checks_forget(&p->checks);
 	while ((min = heap_min(&p->overdue)) != NULL) {
 		t = HEAP_ITEM(min, struct target, node);
 		heap_del(&p->overdue, min);
@@ -184,7 +188,8 @@ answer_read(struct prober *p)
 		prober_lost(p, "ended");
 		return false;
 	}
-	if (n != sizeof(a) || a.result >= PROBE_RESULTS) {
+	if (n != sizeof(a) || a.result >= PROBE_RESULTS ||
+	    a.detail > UINT16_MAX) {
 		prober_lost(p, "sent nonsense");
 		return false;
 	}
@@ -198,7 +203,8 @@ answer_read(struct prober *p)
 	t->flight = NONE;
 	flight_free(p, a.id);
 	target_next(p, t, probe_now().ns);
-	p->fn(t->index, (enum probe_result)a.result, p->arg);
+	p->fn(t->index, (enum probe_result)a.result, (uint16_t)a.detail,
+	    p->arg);
 	return true;
 }
 
@@ -319,15 +325,35 @@ cancel_send(struct prober *p)
 	}
 }
 
+/* Nothing, if it has none or the prober knows it. 0, or -errno. */
+static int
+check_send(struct prober *p, const struct target *t)
+{
+	struct probe_checks *c = &p->checks;
+	int rc;
+
+	if (t->slot >= c->n || c->sent[t->slot])
+		return 0;
+	rc = probe_send(p->sock, &c->row[t->slot], sizeof(c->row[0]), -1,
+	    MSG_DONTWAIT);
+	c->sent[t->slot] = rc == 0;
+	return rc;
+}
+
 static int
 request_send(struct prober *p, const struct target *t, uint32_t id, int fd)
 {
 	struct probe_request rq;
+	int rc = check_send(p, t);
+
+	if (rc < 0)
+		return rc;
 
 	memset(&rq, 0, sizeof(rq));
 	rq.id = id;
 	rq.generation = p->flight[id].generation;
-	rq.kind = PROBE_REQUEST_TCP;
+	rq.kind = t->kind;
+	rq.check = t->slot;
 	memcpy(rq.addr, t->addr.b, sizeof(rq.addr));
 	rq.port = t->port;
 	rq.timeout_ms = t->timeout_ms;
@@ -352,7 +378,7 @@ target_probe(struct prober *p, struct target *t, int64_t now)
 	if (fd < 0) {
 		flight_free(p, id);
 		target_next(p, t, now);
-		p->fn(t->index, PROBE_LOCAL, p->arg);
+		p->fn(t->index, PROBE_LOCAL, 0, p->arg);
 		return true;
 	}
 	rc = request_send(p, t, id, fd);
@@ -526,6 +552,8 @@ target_set(struct prober *p, struct target *t, const struct conf_check *c,
 	bool other = t->interval_ms != 0 && t->interval_ms != c->interval_ms;
 
 	t->index = index;
+	t->kind = probe_check_kind(c);
+	t->slot = probe_checks_slot(&p->checks, c);
 	t->interval_ms = c->interval_ms;
 	t->timeout_ms = c->timeout_ms;
 	if (other && t->flight == NONE) {
@@ -541,15 +569,20 @@ prober_set(struct prober *p, const struct health_target *t, size_t n)
 	struct target **next;
 	int64_t now = probe_now().ns;
 	size_t i, old = 0;
-	int c;
+	int c, rc;
 
 	assert(p->ev != NULL);
 	for (i = 0; i < n; i++)
-		if (t[i].check->type != CHECK_TCP)
+		if (probe_check_kind(t[i].check) == 0)
 			return -EOPNOTSUPP;
 	next = calloc(n + 1, sizeof(next[0]));
 	if (next == NULL)
 		return -ENOMEM;
+	rc = probe_checks_set(&p->checks, t, n);
+	if (rc < 0) {
+		free(next);
+		return rc;
+	}
 	for (i = 0; i < n; i++) {
 		c = 1;
 		while (old < p->n && (c = target_cmp(p->target[old], &t[i])) < 0)
@@ -560,6 +593,7 @@ prober_set(struct prober *p, const struct health_target *t, size_t n)
 	}
 	while (old < p->n)
 		target_free(p, p->target[old++]);
+	probe_checks_settled(&p->checks);
 	free(p->target);
 	p->target = next;
 	p->n = n;
@@ -587,6 +621,7 @@ prober_close(struct prober *p)
 		free(p->target[i]);
 	}
 	free(p->target);
+	probe_checks_free(&p->checks);
 	free(p->flight);
 	heap_fini(&p->due);
 	heap_fini(&p->overdue);

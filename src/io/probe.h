@@ -2,7 +2,7 @@
 /*
  * Probes. The prober is a process of its own: it starts before anything else
  * is open, as user _xlb without capabilities, and ends on EOF from its parent.
- * xlbd makes each socket and passes it; the prober connects, waits and reports
+ * xlbd makes each socket and passes it; the prober connects, asks, and reports
  * one result. It can at most lie about what it was asked.
  */
 #ifndef XLB_PROBE_H
@@ -18,9 +18,10 @@ struct prober;
  * 0, or -errno. */
 int prober_fork(const char *user, struct prober **out);
 
-/* A result; `id` is the index of the target in the list last given. It may call
- * prober_set(), not prober_close(). */
-typedef void (*probe_fn)(size_t id, enum probe_result r, void *arg);
+/* A result and its detail; `id` is the index of the target in the list last
+ * given. It may call prober_set(), not prober_close(). */
+typedef void (*probe_fn)(size_t id, enum probe_result r, uint16_t detail,
+    void *arg);
 
 /* Attaches to the loop; before the first prober_set(). The process is started again if it ends; nothing else
  * notices. */
@@ -30,8 +31,8 @@ int prober_start(struct prober *p, sd_event *ev, probe_fn fn, void *arg);
  * Targets that stay (same address, port and check) keep their phase and the
  * probe under way, so that frequent reloads hide no dead backend; new ones are
  * probed at once; intervals are spread evenly and jittered. Nothing is ever
- * reported of a target that is gone. 0, or -errno (-EOPNOTSUPP: a check that is
- * no tcp check; nothing changed). */
+ * reported of a target that is gone. 0, or -errno (-EOPNOTSUPP: a check of
+ * a kind that is not there yet; nothing changed). */
 int prober_set(struct prober *p, const struct health_target *t, size_t n);
 
 void prober_close(struct prober *p);

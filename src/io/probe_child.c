@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The prober: takes sockets, connects them, says how each one ended. */
+/* The prober: takes sockets, connects them, asks what the check asks, says how
+ * each one ended. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +8,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "core/conf.h"
 #include "core/heap.h"
+#include "io/probe_http.h"
 #include "io/probe_wire.h"
 
 #define EVENTS 256
@@ -19,12 +22,16 @@ struct probe {
 	int fd;			/* -1: this row is free */
 	struct addr addr;
 	uint16_t port;
+	uint32_t check;		/* slot, CONF_CHECKS_MAX: none */
+	struct http_probe *http;	/* it has the socket; NULL: not yet */
 };
 
 struct child {
 	int sock, ep;
 	struct probe **row;	/* by id, made when first used */
 	struct heap deadline;
+	struct http *http;	/* made when first used */
+	struct probe_check *check[CONF_CHECKS_MAX];	/* by slot */
 };
 
 /* Whatever is wrong here, xlbd starts a new prober. */
@@ -36,9 +43,9 @@ give_up(void)
 
 static void
 answer(const struct child *c, uint32_t id, uint32_t generation,
-    enum probe_result r)
+    enum probe_result r, uint16_t detail)
 {
-	const struct probe_answer a = { id, generation, (uint32_t)r };
+	const struct probe_answer a = { id, generation, (uint32_t)r, detail };
 
 	/* Blocks while xlbd is busy: then nobody waits for results anyway. */
 	while (send(c->sock, &a, sizeof(a), MSG_NOSIGNAL) < 0)
@@ -50,7 +57,11 @@ static void
 probe_drop(struct child *c, struct probe *p)
 {
 	heap_del(&c->deadline, &p->deadline);
-	close(p->fd);		/* and out of the epoll set with it */
+	if (p->http != NULL)
+		http_cancel(c->http, p->http);
+	else
+		close(p->fd);	/* and out of the epoll set with it */
+	p->http = NULL;
 	p->fd = -1;
 }
 
@@ -58,7 +69,52 @@ static void
 probe_done(struct child *c, struct probe *p, enum probe_result r)
 {
 	probe_drop(c, p);
-	answer(c, p->id, p->generation, r);
+	answer(c, p->id, p->generation, r, 0);
+}
+
+/* What became of one that libcurl had: its socket is closed. */
+static void
+http_ended(void *owner, enum probe_result r, uint16_t detail, void *arg)
+{
+	struct child *c = arg;
+	struct probe *p = owner;
+
+	heap_del(&c->deadline, &p->deadline);
+	p->http = NULL;
+	p->fd = -1;
+	answer(c, p->id, p->generation, r, detail);
+}
+
+static uint64_t
+probe_key(const struct probe *p)
+{
+	return (uint64_t)p->generation << 32 | p->id;
+}
+
+/* Connected, or failed to: the end of a tcp check. */
+static void
+probe_connected(struct child *c, struct probe *p, enum probe_result r)
+{
+	const struct probe_check *check;
+	int fd = p->fd;
+
+	if (r != PROBE_OK || p->check >= CONF_CHECKS_MAX) {
+		probe_done(c, p, r);
+		return;
+	}
+	check = c->check[p->check];
+	if (c->http == NULL)
+		c->http = http_open(c->ep, http_ended, c);
+	if (check == NULL || c->http == NULL)
+		give_up();
+	epoll_ctl(c->ep, EPOLL_CTL_DEL, fd, NULL);
+	p->http = http_begin(c->http, fd, &p->addr, p->port, check,
+	    probe_key(p), p);
+	if (p->http != NULL)
+		return;
+	heap_del(&c->deadline, &p->deadline);
+	p->fd = -1;
+	answer(c, p->id, p->generation, PROBE_LOCAL, 0);
 }
 
 static struct probe *
@@ -86,18 +142,17 @@ probe_begin(struct child *c, const struct probe_request *rq, int fd)
 	p->generation = rq->generation;
 	p->port = rq->port;
 	memcpy(p->addr.b, rq->addr, sizeof(p->addr.b));
+	p->check = rq->kind == PROBE_REQUEST_TCP ? CONF_CHECKS_MAX : rq->check;
 	p->fd = fd;
-	if (probe_tcp_begin(fd, &p->addr, p->port, &r)) {
-		probe_done(c, p, r);
-		return;
-	}
-	ev.data.u64 = (uint64_t)p->generation << 32 | p->id;
-	if (epoll_ctl(c->ep, EPOLL_CTL_ADD, fd, &ev) < 0) {
-		probe_done(c, p, PROBE_LOCAL);
-		return;
-	}
 	heap_put(&c->deadline, &p->deadline,
 	    mono_add_ms(probe_now(), rq->timeout_ms).ns);
+	if (probe_tcp_begin(fd, &p->addr, p->port, &r)) {
+		probe_connected(c, p, r);
+		return;
+	}
+	ev.data.u64 = probe_key(p);
+	if (epoll_ctl(c->ep, EPOLL_CTL_ADD, fd, &ev) < 0)
+		probe_done(c, p, PROBE_LOCAL);
 }
 
 static void
@@ -113,9 +168,13 @@ request_take(struct child *c, const struct probe_request *rq, int fd)
 		if (p != NULL && p->fd >= 0 && p->generation == rq->generation)
 			probe_drop(c, p);
 		break;
+	case PROBE_REQUEST_HTTP:
+		if (rq->check >= CONF_CHECKS_MAX || c->check[rq->check] == NULL)
+			give_up();
+		/* FALLTHROUGH */
 	case PROBE_REQUEST_TCP:
 		if (fd < 0)	/* no room for the descriptor: MSG_CTRUNC */
-			answer(c, rq->id, rq->generation, PROBE_LOCAL);
+			answer(c, rq->id, rq->generation, PROBE_LOCAL, 0);
 		else
 			probe_begin(c, rq, fd);
 		return;
@@ -126,13 +185,30 @@ request_take(struct child *c, const struct probe_request *rq, int fd)
 		close(fd);
 }
 
+/* Probes that are under way keep what they were asked. */
+static void
+check_take(struct child *c, const struct probe_check *check)
+{
+	struct probe_check **at;
+
+	if (check->slot >= CONF_CHECKS_MAX)
+		give_up();
+	at = &c->check[check->slot];
+	if (*at == NULL && (*at = malloc(sizeof(**at))) == NULL)
+		give_up();
+	memcpy(*at, check, sizeof(**at));
+}
+
 /* False: xlbd has nothing more for now. */
 static bool
 request_read(struct child *c)
 {
 	char control[CMSG_SPACE(sizeof(int))];
-	struct probe_request rq;
-	struct iovec iov = { &rq, sizeof(rq) };
+	union {
+		struct probe_request rq;
+		struct probe_check check;
+	} m;
+	struct iovec iov = { &m, sizeof(m) };
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1,
 	    .msg_control = control, .msg_controllen = sizeof(control) };
 	ssize_t n;
@@ -144,9 +220,12 @@ request_read(struct child *c)
 		return false;
 	if (n == 0)
 		_exit(0);	/* xlbd is gone */
-	if (n != sizeof(rq))
+	if (n == sizeof(m.check))
+		check_take(c, &m.check);
+	else if (n == sizeof(m.rq))
+		request_take(c, &m.rq, probe_fd_take(&msg));
+	else
 		give_up();
-	request_take(c, &rq, probe_fd_take(&msg));
 	return true;
 }
 
@@ -166,7 +245,10 @@ event_do(struct child *c, const struct epoll_event *ev)
 	/* ended, perhaps begun anew, since epoll_wait() said so */
 	if (p->fd < 0 || p->generation != ev->data.u64 >> 32)
 		return;
-	probe_done(c, p, probe_tcp_end(p->fd, &p->addr, p->port));
+	if (p->http != NULL)
+		http_event(c->http, p->http, ev->events);
+	else
+		probe_connected(c, p, probe_tcp_end(p->fd, &p->addr, p->port));
 }
 
 /* Rounded up: waking before the deadline would only spin. */
@@ -174,11 +256,13 @@ static int
 wait_ms(const struct child *c)
 {
 	const struct heap_node *min = heap_min(&c->deadline);
-	int64_t ns;
+	int64_t at = http_due(c->http), ns;
 
-	if (min == NULL)
+	if (min != NULL && min->key < at)
+		at = min->key;
+	if (at == INT64_MAX)
 		return -1;
-	ns = min->key - probe_now().ns;
+	ns = at - probe_now().ns;
 	return ns <= 0 ? 0 : (int)((ns + 999999) / 1000000);
 }
 
@@ -203,6 +287,8 @@ probe_child(int fd)
 			give_up();
 		for (i = 0; i < n; i++)
 			event_do(&c, &ev[i]);
+		if (http_due(c.http) <= probe_now().ns)
+			http_timer(c.http);
 		if (n == EVENTS)
 			continue;	/* more have ended: hear them first */
 		now = probe_now().ns;

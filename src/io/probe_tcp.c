@@ -102,3 +102,9 @@ probe_tcp_end(int fd, const struct addr *to, uint16_t port)
 		return PROBE_REFUSED;
 	return result_of(err, false);
 }
+
+enum probe_result
+probe_tcp_result(int err)
+{
+	return err == 0 ? PROBE_CLOSED : result_of(err, false);
+}

@@ -18,10 +18,15 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "core/conf.h"
 #include "core/health.h"
 #include "core/mono.h"
 
-enum probe_request_kind { PROBE_REQUEST_TCP = 1, PROBE_REQUEST_CANCEL = 2 };
+enum probe_request_kind {
+	PROBE_REQUEST_TCP = 1,
+	PROBE_REQUEST_CANCEL = 2,
+	PROBE_REQUEST_HTTP = 3,
+};
 
 struct probe_request {		/* xlbd to prober; with the socket if not CANCEL */
 	uint32_t id, generation;	/* a CANCEL names the request it ends */
@@ -29,11 +34,25 @@ struct probe_request {		/* xlbd to prober; with the socket if not CANCEL */
 	uint16_t port;
 	uint16_t kind;
 	uint32_t timeout_ms;
+	uint32_t check;		/* slot of its struct probe_check; not TCP */
+};
+
+#define PROBE_STATUS_MAX 1000	/* HTTP's three digits */
+#define PROBE_STATUS_BYTES ((PROBE_STATUS_MAX + 7) / 8)
+
+/* What a check asks and expects: sent before the first request that names its
+ * slot, and again when it changed. Texts end in NUL; empty: not set. */
+struct probe_check {
+	uint32_t slot;
+	char path[1025], method[17], host[256], body[1025];
+	uint8_t expect[PROBE_STATUS_BYTES];	/* bits by status */
+	uint8_t drain[PROBE_STATUS_BYTES];
 };
 
 struct probe_answer {		/* prober to xlbd */
 	uint32_t id, generation;
 	uint32_t result;	/* enum probe_result */
+	uint32_t detail;	/* of that result */
 };
 
 struct probe_spawned {		/* spawner to xlbd */
@@ -73,12 +92,42 @@ void spawner_reap(struct spawner *s);
 /* probe_child.c: the prober's whole life. */
 _Noreturn void probe_child(int fd);
 
+/* probe_check.c, in xlbd: the checks of a list, in slots 0..n-1. */
+struct probe_checks {
+	const struct conf_check **by;	/* sorted; NULL once settled */
+	struct probe_check *row;
+	bool *sent;		/* the prober has it */
+	size_t n;
+};
+
+/* The kind of request for a type of check, 0: none yet. */
+uint16_t probe_check_kind(const struct conf_check *c);
+/* Slots for all checks of a list that have a text. 0, or -errno. */
+int probe_checks_set(struct probe_checks *p, const struct health_target *t,
+    size_t n);
+/* The slot of a check of that list, UINT32_MAX if it has no text. */
+uint32_t probe_checks_slot(const struct probe_checks *p,
+    const struct conf_check *c);
+/* All slots are known: the list may go. */
+void probe_checks_settled(struct probe_checks *p);
+void probe_checks_forget(struct probe_checks *p);	/* a new prober */
+void probe_checks_free(struct probe_checks *p);
+
+static inline bool
+probe_status_in(const uint8_t *bits, long status)
+{
+	return status >= 0 && status < PROBE_STATUS_MAX &&
+	    (bits[status / 8] >> status % 8 & 1);
+}
+
 /* probe_tcp.c. Made in xlbd. A descriptor, or -errno. */
 int probe_tcp_socket(const struct addr *to);
 /* In the prober. True: ended at once with `*r`. */
 bool probe_tcp_begin(int fd, const struct addr *to, uint16_t port,
     enum probe_result *r);
 enum probe_result probe_tcp_end(int fd, const struct addr *to, uint16_t port);
+/* What became of a connection that was made, by its errno. */
+enum probe_result probe_tcp_result(int err);
 
 mono_t probe_now(void);
 

@@ -20,9 +20,9 @@
 static size_t result[PROBE_RESULTS];
 
 static void
-result_count(size_t id, enum probe_result r, void *arg)
+result_count(size_t id, enum probe_result r, uint16_t detail, void *arg)
 {
-	(void)id, (void)arg;
+	(void)id, (void)detail, (void)arg;
 	result[r]++;
 }
 

@@ -358,6 +358,11 @@ http {{
     listen 0.0.0.0:{PORT} backlog=4096; listen [::]:{PORT} backlog=4096;
     add_header X-Backend {b};
     location / {{ return 200 "{b}\\n"; }}
+    location = /ready {{
+      if (-f {d}/ready-503) {{ return 503; }}
+      if (-f {d}/ready-500) {{ return 500; }}
+      return 200 "ready\\n";
+    }}
   }}
 }}
 """)
@@ -366,6 +371,13 @@ http {{
         for f in (4, 6):
             wait(f"nginx of {b} on {address(b, f)}",
                  lambda f=f: lab.connects("router", address(b, f), PORT))
+
+    def set_ready(self, b, status=200):
+        """What a backend answers to /ready: 200, 500 or 503."""
+        for code in (500, 503):
+            (lab.RUN / b / f"ready-{code}").unlink(missing_ok=True)
+        if status != 200:
+            (lab.RUN / b / f"ready-{status}").touch()
 
     def kill_backend(self, b):
         self.nginx[b].kill()

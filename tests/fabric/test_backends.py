@@ -140,3 +140,60 @@ def test_configured_states(fabric):
     fabric.wait_eligible(["b3"])
     for f in (4, 6):
         assert set(fabric.flows(f, n=60).values()) == {"b3"}
+
+
+@pytest.fixture
+def ready_check(fabric):
+    """The nodes ask every backend for /ready."""
+    for node in NODES:
+        fabric.write_config(node, fabric.config(node).replace(
+            "type: tcp", 'type: http, path: /ready, body: "ready"'))
+        fabric.must(node, "reload")
+    yield
+    for b in BACKENDS:
+        fabric.set_ready(b)
+
+
+def wait_health(fabric, b, health):
+    for node in NODES:
+        lab.wait(f"{b} to be {health} for {node}", lambda n=node:
+                 fabric.pool(n)[b]["health"] == health, 10,
+                 lambda n=node: fabric.pool(n)[b])
+
+
+def test_ready_503_drains(fabric, ready_check):
+    """No new flows; the connections that are there live on."""
+    fabric.wait_eligible(BACKENDS)
+    load = fabric.load(4, rate=20, keep=12)
+    load.wait_for(60)
+    fabric.set_ready("b1", 503)
+    wait_health(fabric, "b1", "drain")
+    fabric.wait_eligible(without("b1"))
+    since = fab.now()
+    row = fabric.pool("lb1")["b1"]
+    assert row["reason"] == "HTTP 503 asks for no new flows"
+    assert row["state"] == "active" and row["slots"] == 0
+    for f in (4, 6):
+        assert set(fabric.flows(f, n=60).values()) == {"b2", "b3"}
+    load.wait_for(300)
+    rows = load.stop()
+    assert [r for r in rows if not r.ok] == []
+    before = {r.conn: r.backend for r in rows if r.conn is not None
+              and r.start < since}
+    after = {r.conn: r.backend for r in rows if r.conn is not None
+             and r.start > since}
+    assert "b1" in before.values()
+    assert after == before
+    assert {r.backend for r in rows if r.conn is None and r.start > since} \
+        == {"b2", "b3"}
+
+    # none of that is true of an answer that just fails
+    fabric.set_ready("b1", 500)
+    wait_health(fabric, "b1", "down")
+    assert fabric.pool("lb1")["b1"]["reason"] == "HTTP 500, expected 200"
+    log = (lab.RUN / "lb1" / "xlbd.log").read_text()
+    assert "HTTP 503 asks for no new flows" in log
+    assert "HTTP 500, expected 200" in log
+    fabric.set_ready("b1")
+    fabric.wait_eligible(BACKENDS)
+    assert set(fabric.flows(4, n=60).values()) == set(BACKENDS)

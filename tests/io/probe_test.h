@@ -24,12 +24,13 @@ struct bench {
 	struct prober *p;
 	size_t got[TARGETS_MAX], total;
 	enum probe_result last[TARGETS_MAX];
+	uint16_t detail[TARGETS_MAX];
 	int64_t first_at[TARGETS_MAX];	/* ns */
 	int64_t begin;
 };
 
 static inline void
-result_count(size_t id, enum probe_result r, void *arg)
+result_count(size_t id, enum probe_result r, uint16_t detail, void *arg)
 {
 	struct bench *b = arg;
 
@@ -37,6 +38,7 @@ result_count(size_t id, enum probe_result r, void *arg)
 	if (b->got[id]++ == 0)
 		b->first_at[id] = probe_now().ns;
 	b->last[id] = r;
+	b->detail[id] = detail;
 	b->total++;
 }
 

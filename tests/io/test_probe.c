@@ -111,13 +111,13 @@ each_end_has_its_result(void **state)
 static void
 other_kinds_are_refused(void **state)
 {
-	struct conf_check c = check_tcp(100, 100), http = c;
+	struct conf_check c = check_tcp(100, 100), exec = c;
 	struct health_target t[2] = { target("127.0.0.1", 1, &c),
-		target("127.0.0.1", 2, &http) };
+		target("127.0.0.1", 2, &exec) };
 	struct bench b;
 
 	(void)state;
-	http.type = CHECK_HTTP;
+	exec.type = CHECK_EXEC;
 	bench_open(&b);
 	assert_int_equal(prober_set(b.p, t, 2), -EOPNOTSUPP);
 	bench_run(&b, 100, 1);
@@ -349,11 +349,11 @@ static struct {
 } spread;
 
 static void
-bucket_count(size_t id, enum probe_result r, void *arg)
+bucket_count(size_t id, enum probe_result r, uint16_t detail, void *arg)
 {
 	int64_t at = (probe_now().ns - spread.begin) / 50000000;
 
-	(void)id, (void)arg;
+	(void)id, (void)detail, (void)arg;
 	assert_int_equal(r, PROBE_OK);
 	if (at >= 0 && at < 20)
 		spread.bucket[at]++;

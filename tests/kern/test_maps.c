@@ -669,7 +669,8 @@ health_outlives_us(void **state)
 		    .fsm = { .state = HEALTH_DOWN, .why = PROBE_REFUSED },
 		    .since = 12345678901234 },
 		{ .addr = addr4(0x0a000001), .port = 81, .check = "web",
-		    .fsm = { .state = HEALTH_UP } },
+		    .fsm = { .state = HEALTH_DRAIN, .why = PROBE_DRAIN,
+		    .detail = 503 } },
 		{ .addr = addr4(0x0a000001), .port = 80, .check =
 		    "a-name-of-63-characters-a-name-of-63-characters-"
 		    "a-name-of-63-ch", .fsm = { .state = HEALTH_UP } },
@@ -690,6 +691,9 @@ health_outlives_us(void **state)
 	assert_int_equal(t.n, 3);
 	assert_string_equal(t.row[0].check, row[2].check);
 	assert_int_equal(t.row[1].port, 81);
+	assert_int_equal(t.row[1].fsm.state, HEALTH_DRAIN);
+	assert_int_equal(t.row[1].fsm.why, PROBE_DRAIN);
+	assert_int_equal(t.row[1].fsm.detail, 503);
 	assert_int_equal(t.row[2].fsm.state, HEALTH_DOWN);
 	assert_int_equal(t.row[2].fsm.why, PROBE_REFUSED);
 	assert_int_equal(t.row[2].since, 12345678901234);

@@ -10,12 +10,12 @@
 static const struct conf_check check = { .name = "ready", .rise = 2,
     .fall = 3 };
 
-/* o ok, t timeout, r refused, l this node could not send */
+/* o ok, t timeout, r refused, d drain, l this node could not send */
 static enum probe_result
 result(char c)
 {
 	return c == 'o' ? PROBE_OK : c == 't' ? PROBE_TIMEOUT :
-	    c == 'r' ? PROBE_REFUSED : PROBE_LOCAL;
+	    c == 'r' ? PROBE_REFUSED : c == 'd' ? PROBE_DRAIN : PROBE_LOCAL;
 }
 
 static void
@@ -52,6 +52,29 @@ results_make_states(void **state)
 		    PROBE_OK },
 		{ "down and up again", HEALTH_UP, "tttoo", HEALTH_UP, 2,
 		    PROBE_OK },
+		{ "the first drain decides", HEALTH_UNKNOWN, "d", HEALTH_DRAIN,
+		    1, PROBE_DRAIN },
+		{ "two drains under fall 3", HEALTH_UP, "ddodd", HEALTH_UP, 0,
+		    PROBE_OK },
+		{ "three drain", HEALTH_UP, "ddd", HEALTH_DRAIN, 1,
+		    PROBE_DRAIN },
+		{ "a miss among drains cuts nobody", HEALTH_UP, "ddt",
+		    HEALTH_DRAIN, 1, PROBE_DRAIN },
+		{ "nor drains after misses", HEALTH_UP, "ttd", HEALTH_DRAIN, 1,
+		    PROBE_DRAIN },
+		{ "then misses count anew", HEALTH_UP, "ttdtt", HEALTH_DRAIN,
+		    1, PROBE_DRAIN },
+		{ "and make down", HEALTH_UP, "ttdttr", HEALTH_DOWN, 2,
+		    PROBE_REFUSED },
+		{ "one pass ends no drain", HEALTH_DRAIN, "odo", HEALTH_DRAIN,
+		    0, PROBE_OK },
+		{ "two do", HEALTH_DRAIN, "oo", HEALTH_UP, 1, PROBE_OK },
+		{ "misses and passes are no row", HEALTH_DRAIN, "ttottot",
+		    HEALTH_DRAIN, 0, PROBE_OK },
+		{ "up by a drain is to drain", HEALTH_DOWN, "do", HEALTH_DRAIN,
+		    1, PROBE_DRAIN },
+		{ "in any order", HEALTH_DOWN, "od", HEALTH_DRAIN, 1,
+		    PROBE_DRAIN },
 	};
 	struct health_fsm f;
 	unsigned changes;
@@ -63,7 +86,7 @@ results_make_states(void **state)
 		f = (struct health_fsm){ .state = row[i].from };
 		changes = 0;
 		for (p = row[i].results; *p != '\0'; p++)
-			changes += health_step(&f, &check, result(*p));
+			changes += health_step(&f, &check, result(*p), 0);
 		if (f.state != row[i].want || changes != row[i].changes ||
 		    f.why != row[i].why)
 			fail_msg("%s: %s, %u changes, %s", row[i].what,
@@ -75,11 +98,52 @@ results_make_states(void **state)
 static void
 a_local_failure_changes_nothing_at_all(void **state)
 {
-	struct health_fsm f = { HEALTH_UP, PROBE_OK, PROBE_TIMEOUT, 2 }, old = f;
+	struct health_fsm f = { .state = HEALTH_UP, .last = PROBE_TIMEOUT,
+	    .run = 2 }, old = f;
 
 	(void)state;
-	assert_false(health_step(&f, &check, PROBE_LOCAL));
+	assert_false(health_step(&f, &check, PROBE_LOCAL, 0));
 	assert_memory_equal(&f, &old, sizeof(f));
+}
+
+static void
+reasons_are_told(void **state)
+{
+	static struct http_range some[] = { { 200, 299 }, { 304, 304 } };
+	static const struct conf_check http = { .name = "http", .rise = 2,
+	    .fall = 3, .expect = { some, 2 }, .body = "all \"systems\"" };
+	static const struct {
+		enum probe_result r;
+		uint16_t detail;
+		const char *want;
+	} row[] = {
+		{ PROBE_OK, 0, "ok" },
+		{ PROBE_REFUSED, 0, "connection refused" },
+		{ PROBE_STATUS, 500, "HTTP 500, expected 200-299, 304" },
+		{ PROBE_STATUS, 200, "HTTP 200" },	/* another check now */
+		{ PROBE_DRAIN, 503, "HTTP 503 asks for no new flows" },
+		{ PROBE_DRAIN, 0, "asks for no new flows" },
+		{ PROBE_BODY, 0, "body lacks \"all \"systems\"\"" },
+	};
+	char buf[HEALTH_WHY_MAX];
+	struct health_fsm f;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		memset(&f, 0, sizeof(f));
+		health_step(&f, &http, row[i].r, row[i].detail);
+		assert_string_equal(health_why_print(&f, &http, buf),
+		    row[i].want);
+	}
+	/* the drain's own, though the last was a miss */
+	f = (struct health_fsm){ .state = HEALTH_UP };
+	health_step(&f, &http, PROBE_DRAIN, 429);
+	health_step(&f, &http, PROBE_STATUS, 500);
+	assert_true(health_step(&f, &http, PROBE_TIMEOUT, 0));
+	assert_string_equal(health_why_print(&f, &http, buf),
+	    "HTTP 429 asks for no new flows");
+	assert_string_equal(health_state_text(f.state), "drain");
 }
 
 static struct addr
@@ -201,6 +265,7 @@ main(void)
 {
 	const struct CMUnitTest test[] = {
 		cmocka_unit_test(results_make_states),
+		cmocka_unit_test(reasons_are_told),
 		cmocka_unit_test(a_local_failure_changes_nothing_at_all),
 		cmocka_unit_test_setup(targets_are_sorted_and_unique,
 		    conf_setup),

@@ -244,6 +244,41 @@ a_pool_may_fail_open(void **state)
 	assert_false(s.ring[0].eligible[0]);
 }
 
+/* As `state: drain`, said by the backend itself. */
+static void
+a_backend_may_ask_for_no_new_flows(void **state)
+{
+	struct state s;
+
+	(void)state;
+	conf(HEAD WEB "pools: {p: {check: c, fail_open: true, backends: [\n"
+	    "{name: b1, address: 10.0.0.1},\n"
+	    "{name: b2, address: 10.0.0.2}]}}\n");
+	hop_add("10.0.0.1", HOP_OK);
+	hop_add("10.0.0.2", HOP_OK);
+	health_add("10.0.0.1", 80, HEALTH_DRAIN);
+	health_add("10.0.0.2", 80, HEALTH_UP);
+	s = build();
+	assert_int_equal(s.pool[0].member[0].why, MEMBER_ASKS_DRAIN);
+	assert_string_equal(member_why_text(MEMBER_ASKS_DRAIN),
+	    "asks for no new flows");
+	assert_int_equal(s.pool[0].eligible, 1);
+	assert_false(s.ring[0].eligible[0]);
+	/* those that it has stay: the packet path reads this word */
+	assert_true(s.pool[0].member[0].keeps);
+	assert_int_equal(ring_member(s.ring[0].roles,
+	    s.pool[0].member[0].number), XLB_MEMBER | XLB_MEMBER_KEEPS);
+	/* nor is it the last resort of a pool that fails open */
+	health[1].fsm.state = HEALTH_DOWN;
+	s = build();
+	assert_true(s.pool[0].failed_open);
+	assert_false(s.ring[0].eligible[0]);
+	assert_true(s.ring[0].eligible[1]);
+	health[1].fsm.state = HEALTH_DRAIN;
+	s = build();
+	assert_false(s.pool[0].failed_open || s.pool[0].ready);
+}
+
 #define TWO "pools: {p: {backends: [{name: b1, address: 10.0.0.1},\n" \
 	"{name: b2, address: 10.0.0.2, state: drain}]}}\n"
 
@@ -877,6 +912,7 @@ main(void)
 		CASE(why_members_are_not_eligible),
 		CASE(enough_is_a_count_or_a_percentage_rounded_up),
 		CASE(a_pool_may_fail_open),
+		CASE(a_backend_may_ask_for_no_new_flows),
 		CASE(overrides_end_when_the_file_changes),
 		CASE(a_way_out_is_kept_while_it_is_asked_for),
 		CASE(next_hops_are_shared_but_not_across_vlans),

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Checks as the prober gets them: in slots, each with its text. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/conf.h"
+#include "core/rows.h"
+#include "io/probe_wire.h"
+
+uint16_t
+probe_check_kind(const struct conf_check *c)
+{
+	switch (c->type) {
+	case CHECK_TCP:
+		return PROBE_REQUEST_TCP;
+	case CHECK_HTTP:
+		return PROBE_REQUEST_HTTP;
+	default:
+		return 0;
+	}
+}
+
+static void
+statuses_set(uint8_t *bits, const struct http_range_list *l)
+{
+	unsigned status;
+	size_t i;
+
+	for (i = 0; i < l->n; i++)
+		for (status = l->row[i].low; status <= l->row[i].high &&
+		    status < PROBE_STATUS_MAX; status++)
+			bits[status / 8] |= (uint8_t)(1U << status % 8);
+}
+
+static void
+text_set(char *to, size_t size, const char *text)
+{
+	if (text != NULL)	/* the schema bounds it */
+		snprintf(to, size, "%s", text);
+}
+
+static void
+check_fill(struct probe_check *p, const struct conf_check *c, uint32_t slot)
+{
+	memset(p, 0, sizeof(*p));
+	p->slot = slot;
+	text_set(p->path, sizeof(p->path), c->path);
+	text_set(p->method, sizeof(p->method), c->method);
+	text_set(p->host, sizeof(p->host), c->host);
+	text_set(p->body, sizeof(p->body), c->body);
+	statuses_set(p->expect, &c->expect);
+	statuses_set(p->drain, &c->drain_status);
+}
+
+/* By name: a check keeps its slot while the others stay. */
+static int
+by_cmp(const void *va, const void *vb)
+{
+	const struct conf_check *const *a = va, *const *b = vb;
+
+	return strcmp((*a)->name, (*b)->name);
+}
+
+static size_t
+checks_collect(const struct conf_check **by, const struct health_target *t,
+    size_t n)
+{
+	size_t i, k = 0;
+
+	for (i = 0; i < n; i++)
+		if (probe_check_kind(t[i].check) != PROBE_REQUEST_TCP)
+			by[k++] = t[i].check;
+	rows_sort(by, k, sizeof(by[0]), by_cmp);
+	return rows_unique(by, k, sizeof(by[0]), by_cmp);
+}
+
+int
+probe_checks_set(struct probe_checks *p, const struct health_target *t,
+    size_t n)
+{
+	const struct conf_check **by = calloc(n + 1, sizeof(by[0]));
+	struct probe_check *row = NULL;
+	bool *sent = NULL;
+	size_t i, k;
+
+	if (by == NULL)
+		return -ENOMEM;
+	k = checks_collect(by, t, n);
+	row = calloc(k + 1, sizeof(*row));
+	sent = calloc(k + 1, sizeof(*sent));
+	if (row == NULL || sent == NULL) {
+		free(by);
+		free(row);
+		free(sent);
+		return -ENOMEM;
+	}
+	for (i = 0; i < k; i++) {
+		check_fill(&row[i], by[i], (uint32_t)i);
+		sent[i] = i < p->n && p->sent[i] &&
+		    memcmp(&row[i], &p->row[i], sizeof(row[i])) == 0;
+	}
+	probe_checks_free(p);
+	*p = (struct probe_checks){ by, row, sent, k };
+	return 0;
+}
+
+uint32_t
+probe_checks_slot(const struct probe_checks *p, const struct conf_check *c)
+{
+	const struct conf_check **found = rows_find(&c, p->by, p->n,
+	    sizeof(p->by[0]), by_cmp);
+
+	return found == NULL ? UINT32_MAX : (uint32_t)(found - p->by);
+}
+
+void
+probe_checks_settled(struct probe_checks *p)
+{
+	free(p->by);
+	p->by = NULL;
+}
+
+void
+probe_checks_forget(struct probe_checks *p)
+{
+	size_t i;
+
+	for (i = 0; i < p->n; i++)
+		p->sent[i] = false;
+}
+
+void
+probe_checks_free(struct probe_checks *p)
+{
+	free(p->by);
+	free(p->row);
+	free(p->sent);
+	memset(p, 0, sizeof(*p));
+}
