@@ -29,6 +29,11 @@ tests_io_test_probe_http_SOURCES = tests/io/test_probe_http.c
 tests_io_test_probe_http_CPPFLAGS = $(IO_TEST_CPPFLAGS)
 tests_io_test_probe_http_LDADD = $(IO_TEST_LIBS)
 
+IO_TESTS += tests/io/test_probe_udp
+tests_io_test_probe_udp_SOURCES = tests/io/test_probe_udp.c
+tests_io_test_probe_udp_CPPFLAGS = $(IO_TEST_CPPFLAGS)
+tests_io_test_probe_udp_LDADD = $(IO_TEST_LIBS)
+
 IO_TESTS += tests/io/test_probe_liar
 tests_io_test_probe_liar_SOURCES = tests/io/test_probe_liar.c
 tests_io_test_probe_liar_CPPFLAGS = $(IO_TEST_CPPFLAGS)

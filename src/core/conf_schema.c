@@ -39,7 +39,7 @@ static const struct key_value check_types[] = {
 	{ "tcp", CHECK_TCP, false },
 	{ "http", CHECK_HTTP, false },
 	{ "https", CHECK_HTTPS, true },
-	{ "udp", CHECK_UDP, true },
+	{ "udp", CHECK_UDP, false },
 	{ "dns", CHECK_DNS, true },
 	{ "icmp", CHECK_ICMP, true },
 	{ "exec", CHECK_EXEC, true },
@@ -244,10 +244,12 @@ static const struct key check_keys[] = {
 	    .unset = "the system's", .only = FOR_HTTPS,
 	    .help = "file of certificate authorities" },
 	{ "send", KEY_TEXT, AT(conf_check, send), .min = 1, .max = 1024,
-	    .unset = "nothing", .only = FOR_UDP, .help = "bytes to send" },
+	    .unset = "nothing", .only = FOR_UDP, .help = "bytes of the datagram "
+	    "that is sent" },
 	{ "reply", KEY_TEXT, AT(conf_check, reply), .min = 1, .max = 1024,
 	    .unset = "any", .only = FOR_UDP,
-	    .help = "text that the reply has to hold" },
+	    .help = "text that the reply has to hold; without a reply the check "
+	    "fails" },
 	{ "qname", KEY_TEXT, AT(conf_check, qname), .min = 1, .max = 255,
 	    .unset = "the root", .only = FOR_DNS, .help = "name to ask for" },
 	{ "qtype", KEY_TEXT, AT(conf_check, qtype), .min = 1, .max = 16,

@@ -41,6 +41,7 @@ enum probe_result {
 	PROBE_CLOSED,		/* the answer ended early, or never began */
 	PROBE_NONSENSE,		/* the answer is not what the protocol says */
 	PROBE_TOO_LONG,		/* its header has no end */
+	PROBE_REPLY,		/* the reply lacks the text */
 	PROBE_RESULTS
 };
 

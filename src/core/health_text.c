@@ -20,6 +20,7 @@ static const char *const result_text[PROBE_RESULTS] = {
 	[PROBE_CLOSED] = "connection closed before the answer's end",
 	[PROBE_NONSENSE] = "no valid answer",
 	[PROBE_TOO_LONG] = "HTTP header too long",
+	[PROBE_REPLY] = "reply lacks the text",
 };
 
 static const char *const state_text[] = {
@@ -108,6 +109,9 @@ health_why_print(const struct health_fsm *f, const struct conf_check *check,
 	} else if (f->why == PROBE_BODY && check->body != NULL) {
 		append(buf, &n, "body lacks \"%s\"",
 		    text_show(check->body, shown));
+	} else if (f->why == PROBE_REPLY && check->reply != NULL) {
+		append(buf, &n, "reply lacks \"%s\"",
+		    text_show(check->reply, shown));
 	} else {
 		return probe_result_text(f->why);
 	}

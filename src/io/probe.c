@@ -374,7 +374,8 @@ target_probe(struct prober *p, struct target *t, int64_t now)
 		p->warned = true;
 		return false;
 	}
-	fd = probe_tcp_socket(&t->addr);
+	fd = t->kind == PROBE_REQUEST_UDP ? probe_udp_socket(&t->addr) :
+	    probe_tcp_socket(&t->addr);
 	if (fd < 0) {
 		flight_free(p, id);
 		target_next(p, t, now);

@@ -17,6 +17,8 @@ probe_check_kind(const struct conf_check *c)
 		return PROBE_REQUEST_TCP;
 	case CHECK_HTTP:
 		return PROBE_REQUEST_HTTP;
+	case CHECK_UDP:
+		return PROBE_REQUEST_UDP;
 	default:
 		return 0;
 	}
@@ -50,6 +52,8 @@ check_fill(struct probe_check *p, const struct conf_check *c, uint32_t slot)
 	text_set(p->method, sizeof(p->method), c->method);
 	text_set(p->host, sizeof(p->host), c->host);
 	text_set(p->body, sizeof(p->body), c->body);
+	text_set(p->send, sizeof(p->send), c->send);
+	text_set(p->reply, sizeof(p->reply), c->reply);
 	statuses_set(p->expect, &c->expect);
 	statuses_set(p->drain, &c->drain_status);
 }

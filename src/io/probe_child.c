@@ -24,6 +24,7 @@ struct probe {
 	uint16_t port;
 	uint32_t check;		/* slot, CONF_CHECKS_MAX: none */
 	struct http_probe *http;	/* it has the socket; NULL: not yet */
+	char *reply;		/* udp: what it has to hold; NULL: not udp */
 };
 
 struct child {
@@ -61,6 +62,8 @@ probe_drop(struct child *c, struct probe *p)
 		http_cancel(c->http, p->http);
 	else
 		close(p->fd);	/* and out of the epoll set with it */
+	free(p->reply);
+	p->reply = NULL;
 	p->http = NULL;
 	p->fd = -1;
 }
@@ -146,7 +149,17 @@ probe_begin(struct child *c, const struct probe_request *rq, int fd)
 	p->fd = fd;
 	heap_put(&c->deadline, &p->deadline,
 	    mono_add_ms(probe_now(), rq->timeout_ms).ns);
-	if (probe_tcp_begin(fd, &p->addr, p->port, &r)) {
+	if (rq->kind == PROBE_REQUEST_UDP) {
+		ev.events = EPOLLIN;
+		p->reply = strdup(c->check[p->check]->reply);
+		if (p->reply == NULL)
+			give_up();
+		if (probe_udp_begin(fd, &p->addr, p->port,
+		    c->check[p->check], &r)) {
+			probe_done(c, p, r);
+			return;
+		}
+	} else if (probe_tcp_begin(fd, &p->addr, p->port, &r)) {
 		probe_connected(c, p, r);
 		return;
 	}
@@ -169,6 +182,7 @@ request_take(struct child *c, const struct probe_request *rq, int fd)
 			probe_drop(c, p);
 		break;
 	case PROBE_REQUEST_HTTP:
+	case PROBE_REQUEST_UDP:
 		if (rq->check >= CONF_CHECKS_MAX || c->check[rq->check] == NULL)
 			give_up();
 		/* FALLTHROUGH */
@@ -233,6 +247,7 @@ static void
 event_do(struct child *c, const struct epoll_event *ev)
 {
 	uint32_t id = (uint32_t)ev->data.u64;
+	enum probe_result r;
 	struct probe *p;
 	int i;
 
@@ -247,7 +262,10 @@ event_do(struct child *c, const struct epoll_event *ev)
 		return;
 	if (p->http != NULL)
 		http_event(c->http, p->http, ev->events);
-	else
+	else if (p->reply != NULL) {
+		if (probe_udp_end(p->fd, p->reply, &r))
+			probe_done(c, p, r);
+	} else
 		probe_connected(c, p, probe_tcp_end(p->fd, &p->addr, p->port));
 }
 

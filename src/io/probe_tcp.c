@@ -29,8 +29,8 @@ probe_tcp_socket(const struct addr *to)
 }
 
 /* `sync`: connect() itself said it, so nothing came over the network. */
-static enum probe_result
-result_of(int err, bool sync)
+enum probe_result
+probe_errno(int err, bool sync)
 {
 	switch (err) {
 	case 0:
@@ -86,7 +86,7 @@ probe_tcp_begin(int fd, const struct addr *to, uint16_t port,
 	}
 	if (errno == EINPROGRESS || errno == EINTR)
 		return false;
-	*r = result_of(errno, true);
+	*r = probe_errno(errno, true);
 	return true;
 }
 
@@ -100,11 +100,11 @@ probe_tcp_end(int fd, const struct addr *to, uint16_t port)
 		return PROBE_LOCAL;
 	if (err == 0 && connected_to_self(fd, to, port))
 		return PROBE_REFUSED;
-	return result_of(err, false);
+	return probe_errno(err, false);
 }
 
 enum probe_result
 probe_tcp_result(int err)
 {
-	return err == 0 ? PROBE_CLOSED : result_of(err, false);
+	return err == 0 ? PROBE_CLOSED : probe_errno(err, false);
 }

@@ -26,6 +26,7 @@ enum probe_request_kind {
 	PROBE_REQUEST_TCP = 1,
 	PROBE_REQUEST_CANCEL = 2,
 	PROBE_REQUEST_HTTP = 3,
+	PROBE_REQUEST_UDP = 4,
 };
 
 struct probe_request {		/* xlbd to prober; with the socket if not CANCEL */
@@ -45,6 +46,7 @@ struct probe_request {		/* xlbd to prober; with the socket if not CANCEL */
 struct probe_check {
 	uint32_t slot;
 	char path[1025], method[17], host[256], body[1025];
+	char send[1025], reply[1025];
 	uint8_t expect[PROBE_STATUS_BYTES];	/* bits by status */
 	uint8_t drain[PROBE_STATUS_BYTES];
 };
@@ -126,8 +128,16 @@ int probe_tcp_socket(const struct addr *to);
 bool probe_tcp_begin(int fd, const struct addr *to, uint16_t port,
     enum probe_result *r);
 enum probe_result probe_tcp_end(int fd, const struct addr *to, uint16_t port);
+/* An errno as a result. `sync`: the call itself said it, not the network. */
+enum probe_result probe_errno(int err, bool sync);
 /* What became of a connection that was made, by its errno. */
 enum probe_result probe_tcp_result(int err);
+
+/* probe_udp.c, as probe_tcp.c. True: ended with `*r`. */
+int probe_udp_socket(const struct addr *to);
+bool probe_udp_begin(int fd, const struct addr *to, uint16_t port,
+    const struct probe_check *check, enum probe_result *r);
+bool probe_udp_end(int fd, const char *reply, enum probe_result *r);
 
 mono_t probe_now(void);
 

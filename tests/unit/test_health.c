@@ -111,7 +111,8 @@ reasons_are_told(void **state)
 {
 	static struct http_range some[] = { { 200, 299 }, { 304, 304 } };
 	static const struct conf_check http = { .name = "http", .rise = 2,
-	    .fall = 3, .expect = { some, 2 }, .body = "all \"systems\"" };
+	    .fall = 3, .expect = { some, 2 }, .body = "all \"systems\"",
+	    .reply = "pong" };
 	static const struct {
 		enum probe_result r;
 		uint16_t detail;
@@ -123,6 +124,7 @@ reasons_are_told(void **state)
 		{ PROBE_STATUS, 200, "HTTP 200" },	/* another check now */
 		{ PROBE_DRAIN, 503, "HTTP 503 asks for no new flows" },
 		{ PROBE_DRAIN, 0, "asks for no new flows" },
+		{ PROBE_REPLY, 0, "reply lacks \"pong\"" },
 		{ PROBE_BODY, 0, "body lacks \"all \"systems\"\"" },
 	};
 	char buf[HEALTH_WHY_MAX];
