@@ -162,8 +162,8 @@ flow_life(const struct flow *f, __u64 entry)
 	__u32 closing = (__u32)entry & XLB_FLOW_CLOSING;
 
 	if (flow_is_syn(f))
-		return !confirmed ? XLB_FLOW_OPENING :
-		    closing ? FLOW_NEVER : XLB_FLOW_LIVE;
+		return closing ? FLOW_NEVER :
+		    confirmed ? XLB_FLOW_LIVE : XLB_FLOW_OPENING;
 	if (XLB_FLOW_BACKEND(entry) == f->cur)
 		return XLB_FLOW_KNOWN;
 	if (closing)

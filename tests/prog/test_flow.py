@@ -153,12 +153,12 @@ def a_syn(c):
             flow = c.new(f=f)
             c.goes(flow("S"), 1, insert=1)          # never prev
             c.holds(flow(), Entry(1))
-            for entry in (Entry(2, age=OPENING), Entry(2, True, age=LIVE),
-                          Entry(2, False, True, OPENING)):
+            for entry in (Entry(2, age=OPENING), Entry(2, True, age=LIVE)):
                 c.t.put(flow(), entry)
                 c.goes(flow("S"), 2, "forward_pinned")
                 c.holds(flow(), entry)              # unchanged
             for entry in (Entry(2, age=OPENING + 1), Entry(2, True, True),
+                          Entry(2, False, True),
                           Entry(2, True, age=LIVE + 1),
                           Entry(2, True, age=AGES - 17)):
                 c.t.put(flow(), entry)
