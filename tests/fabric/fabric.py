@@ -571,7 +571,8 @@ services:
 
     def client(self, family, *args, to=None, timeout=5.0):
         return [PYTHON, HERE / "http_client.py", to or VIP[family], PORT,
-                "--timeout", timeout, *args]
+                "--ports", lab.RUN / f"ports{family}", "--timeout", timeout,
+                *args]
 
     def http(self, n, family, parallel=16, timeout=5.0, to=None, from_port=0):
         """n requests, each on a connection of its own."""

@@ -3,10 +3,13 @@
 """A HTTP client that says what became of each request.
 
 usage: http_client.py ADDRESS PORT [--count N] [--parallel N] [--from-port P]
-           [--rate N] [--keep N] [--timeout S]
+           [--ports FILE] [--rate N] [--keep N] [--timeout S]
 
 --count N: N requests, each on a connection of its own, --parallel at a time;
 --from-port: from source ports P, P + 1 and so on, the same flows every time.
+--ports: else from the ports that FILE counts, over all clients that share it. The
+kernel's own choice comes round within a minute, and a node that has seen the
+last flow of a port end remembers it for two.
 Without it, until standard input ends: --rate such requests a second, and --keep
 connections that send a request every 50 ms for as long as they live.
 
@@ -17,6 +20,7 @@ null for others.
 
 import argparse
 import asyncio
+import fcntl
 import ipaddress
 import json
 import socket
@@ -24,19 +28,31 @@ import sys
 import time
 
 KEEP_PAUSE = 0.05
+PORT_FIRST, PORT_LAST = 22000, 65000
 
 
 class Client:
     def __init__(self, args):
         self.address, self.port = args.address, args.port
-        self.timeout = args.timeout
+        self.timeout, self.ports = args.timeout, args.ports
         self.v6 = ipaddress.ip_address(args.address).version == 6
         host = f"[{args.address}]" if self.v6 else args.address
         self.head = f"GET / HTTP/1.1\r\nHost: {host}\r\n"
         self.stopped = asyncio.Event()
 
+    def port_next(self):
+        with open(self.ports, "a+", encoding="ascii") as f:
+            fcntl.flock(f, fcntl.LOCK_EX)
+            f.seek(0)
+            port = int(f.read() or PORT_FIRST)
+            f.truncate(0)
+            f.write(str(port + 1 if port < PORT_LAST else PORT_FIRST))
+        return port
+
     async def connect(self, port=0):
         """From a source port, 0 for any."""
+        if not port and self.ports:
+            port = self.port_next()
         s = socket.socket(socket.AF_INET6 if self.v6 else socket.AF_INET)
         try:
             s.setblocking(False)
@@ -148,6 +164,7 @@ async def main():
     p.add_argument("--count", type=int)
     p.add_argument("--parallel", type=int, default=16)
     p.add_argument("--from-port", type=int, default=0)
+    p.add_argument("--ports")
     p.add_argument("--rate", type=float, default=0)
     p.add_argument("--keep", type=int, default=0)
     p.add_argument("--timeout", type=float, default=5)
