@@ -40,12 +40,20 @@ past_of(uint32_t past, uint32_t prev, uint32_t tick)
 	return XLB_PAST_OWNER(past) == prev ? past : XLB_PAST(prev, tick);
 }
 
+/* The owner stands in for one that died moments ago. */
+static bool
+stands_in(struct ring_slot was, uint32_t tick)
+{
+	return (was.word & XLB_SLOT_LOOKUP) && XLB_PAST_OWNER(was.past) != 0 &&
+	    past_age(was.past, tick) < RING_PREV_TICKS;
+}
+
 /*
  * Flows of an owner are in the table if the slot had LOOKUP when they began,
- * and it has for as long as `prev` is there. So while it is, the owner that lost
- * the slot to others first is the one whose flows may be unknown: it stays
- * `prev`, and the others leave no trace. Where it comes back itself, nobody
- * else's flows are unknown.
+ * and it has for as long as `prev` is there, or would be if its backend had
+ * lived. So until then the owner that lost the slot to others first is the one
+ * whose flows may be unknown: it stays `prev` if it lives, and the others leave
+ * no trace. Where it comes back itself, nobody else's flows are unknown.
  */
 struct ring_slot
 ring_slot_step(struct ring_slot was, uint32_t cur, const uint32_t *member,
@@ -66,6 +74,9 @@ ring_slot_step(struct ring_slot was, uint32_t cur, const uint32_t *member,
 		past = 0;
 	} else if (prev != 0) {
 		past = past_of(past, prev, tick);
+	} else if (stands_in(was, tick)) {
+		if (cur == XLB_PAST_OWNER(past))
+			past = 0;
 	} else if (owner != 0) {
 		recent = cur != 0 && XLB_PAST_OWNER(past) == cur &&
 		    past_age(past, tick) <= XLB_FLOW_LIVE;

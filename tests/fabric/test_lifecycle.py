@@ -33,7 +33,7 @@ def test_what_moves_every_flow_is_refused(fabric, what, said):
 def test_flush_takes_another_ring_size(fabric):
     """A drained node: the other one serves meanwhile."""
     small = "table_size: 4093"
-    with under_load(fabric, lost=8):	# it changes nodes twice
+    with under_load(fabric):
         fabric.must("lb1", "drain", "node")
         fabric.wait_paths(["lb2"])
         for text in (fabric.config("lb1", maglev=small),

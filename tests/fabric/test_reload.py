@@ -27,7 +27,7 @@ def configures(node):
 
 
 def test_reload_under_load(fabric):
-    with under_load(fabric, lost=0):
+    with under_load(fabric):
         for _ in range(5):
             for text in (with_more, lambda t: t):
                 for node in NODES:
@@ -84,7 +84,7 @@ def test_bad_file_changes_nothing_and_says_where(fabric, find, put, line,
     path = fabric.write_config("lb1", text)
     number = next(i for i, x in enumerate(text.splitlines(), 1)
                   if put in x and line in x)
-    with under_load(fabric, lost=0):
+    with under_load(fabric):
         got = fabric.xlb("lb1", "reload")
         assert got.exit == 3
         assert re.search(rf"^{re.escape(str(path))}:{number}:\d+: .*"

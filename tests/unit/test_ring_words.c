@@ -42,10 +42,22 @@ static const struct {
 		{ 0, A, "", A, false, NONE },
 		{ 50, B, "", B, LOOK, A },
 		{ 51, -1, "A", B, LOOK, NONE } } },
-	{ "nor after the next change", {
+	{ "nor after the next change; the other's flows are all in the table", {
 		{ 0, A, "", A, false, NONE },
 		{ 50, B, "", B, LOOK, A },
-		{ 51, C, "A", C, LOOK, B } } },
+		{ 51, C, "A", C, LOOK, NONE },
+		{ 57, D, "A", D, LOOK, C } } },
+	{ "who stands in for a dead one leaves no trace", {
+		{ 0, A, "", A, false, NONE },
+		{ 50, B, "A", B, LOOK, NONE },
+		{ 52, C, "A", C, LOOK, NONE },
+		{ 54, A, "", A, LOOK, NONE },
+		{ 55, C, "", C, LOOK, A },
+		{ 56, A, "", A, LOOK, NONE } } },
+	{ "unless it does for long", {
+		{ 0, A, "", A, false, NONE },
+		{ 50, B, "A", B, LOOK, NONE },
+		{ 56, C, "A", C, LOOK, B } } },
 	{ "the same owner again changes nothing", {
 		{ 0, A, "", A, false, NONE },
 		{ 50, B, "", B, LOOK, A },
