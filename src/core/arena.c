@@ -32,13 +32,21 @@ out_of_memory(size_t size)
 	abort();
 }
 
+void *
+must_calloc(size_t n, size_t size)
+{
+	void *p = calloc(n == 0 ? 1 : n, size);
+
+	if (p == NULL)
+		out_of_memory(n > SIZE_MAX / size ? SIZE_MAX : n * size);
+	return p;
+}
+
 static struct block *
 block_new(struct arena *a, size_t size)
 {
-	struct block *b = calloc(1, sizeof(*b) + size);
+	struct block *b = must_calloc(1, sizeof(*b) + size);
 
-	if (b == NULL)
-		out_of_memory(size);
 	b->size = size;
 	a->total += sizeof(*b) + size;
 	return b;
@@ -47,11 +55,7 @@ block_new(struct arena *a, size_t size)
 struct arena *
 arena_new(void)
 {
-	struct arena *a = calloc(1, sizeof(*a));
-
-	if (a == NULL)
-		out_of_memory(sizeof(*a));
-	return a;
+	return must_calloc(1, sizeof(struct arena));
 }
 
 void

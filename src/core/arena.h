@@ -22,6 +22,9 @@ char *arena_printf(struct arena *a, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 size_t arena_size(const struct arena *a);	/* bytes taken from the heap */
 
+/* For what outlives every arena: zeroed, to be freed by free(); never NULL. */
+void *must_calloc(size_t n, size_t size);
+
 /*
  * Room for one more element at the end of the array `*base` of `n` elements;
  * grows by doubling. Returns the new, zeroed element; the caller counts it.

@@ -31,20 +31,10 @@ struct ring_cache {
 	uint32_t size;		/* of `owner` */
 };
 
-static void *
-alloc(size_t n, size_t size)
-{
-	void *p = calloc(n == 0 ? 1 : n, size);
-
-	if (p == NULL)
-		abort();
-	return p;
-}
-
 struct ring_cache *
 ring_cache_new(void)
 {
-	return alloc(1, sizeof(struct ring_cache));
+	return must_calloc(1, sizeof(struct ring_cache));
 }
 
 static size_t
@@ -131,17 +121,17 @@ primary_find(const struct ring_cache *rc, const struct state *s,
 static struct primary *
 primary_new(const struct state *s, const struct state_ring *ring, uint64_t key)
 {
-	struct primary *p = alloc(1, sizeof(*p));
+	struct primary *p = must_calloc(1, sizeof(*p));
 
 	p->key = key;
 	p->seed = s->seed;
 	p->size = s->ring_size;
 	p->nmember = ring->nmember;
-	p->member = alloc(ring->nmember, sizeof(*p->member));
+	p->member = must_calloc(ring->nmember, sizeof(*p->member));
 	if (ring->nmember > 0)
 		memcpy(p->member, ring->member,
 		    ring->nmember * sizeof(*p->member));
-	p->owner = alloc(p->size, sizeof(*p->owner));
+	p->owner = must_calloc(p->size, sizeof(*p->owner));
 	maglev_build(p->member, p->nmember, p->seed, p->size, p->owner);
 	return p;
 }
@@ -196,7 +186,7 @@ ring_owners(struct ring_cache *rc, const struct state *s,
 		return primary;
 	if (rc->size != s->ring_size) {
 		free(rc->owner);
-		rc->owner = alloc(s->ring_size, sizeof(*rc->owner));
+		rc->owner = must_calloc(s->ring_size, sizeof(*rc->owner));
 		rc->size = s->ring_size;
 	}
 	maglev_eligible(ring->member, ring->nmember, s->seed, s->ring_size,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/arena.h"
 #include "core/flow_entry.h"
 #include "core/ring_words.h"
 
@@ -69,20 +70,10 @@ bit_clear(uint64_t *map, uint32_t i)
 	map[i / 64] &= ~(1ULL << i % 64);
 }
 
-static void *
-alloc(size_t n, size_t size)
-{
-	void *p = calloc(n == 0 ? 1 : n, size);
-
-	if (p == NULL)
-		abort();
-	return p;
-}
-
 struct sweep *
 sweep_new(struct xlb_tables *tables, uint32_t ring_size)
 {
-	struct sweep *s = alloc(1, sizeof(*s));
+	struct sweep *s = must_calloc(1, sizeof(*s));
 
 	s->tables = tables;
 	s->ring_size = ring_size;
@@ -282,7 +273,7 @@ slot_age(struct sweep *s, struct sweep_ring *r, uint32_t *word, uint32_t i,
 	if (XLB_SLOT_PREV(now.word) != 0)
 		return;
 	if (r->wait == NULL)
-		r->wait = alloc(WORDS(s->ring_size), sizeof(*r->wait));
+		r->wait = must_calloc(WORDS(s->ring_size), sizeof(*r->wait));
 	bit_set(r->wait, i);
 }
 
@@ -403,7 +394,7 @@ step_index(struct sweep *s)
 		s->first[b] = total;
 	}
 	free(s->of);
-	s->of = alloc(total, sizeof(*s->of));
+	s->of = must_calloc(total, sizeof(*s->of));
 	index_walk(s, index_put);
 	s->stage = GRACE;
 }
