@@ -28,19 +28,26 @@ reply_error(struct ctl_request *rq, int status, const char *text)
 }
 
 static void
+bird_warn(const struct daemon *d, json_t *reply)
+{
+	enum bird_status s;
+
+	if (d->bird == NULL)
+		return;
+	s = bird_status(d->bird);
+	if (s != BIRD_SYNCED)
+		ctl_warning(reply, "bird: %s%s%s: announcements follow when it "
+		    "is back", bird_status_text(s),
+		    *bird_reason(d->bird) != '\0' ? ": " : "",
+		    bird_reason(d->bird));
+}
+
+static void
 reload_answer(struct daemon *d)
 {
 	struct reload_wait *w = &d->reload;
-	enum bird_status s;
 
-	if (d->bird != NULL) {
-		s = bird_status(d->bird);
-		if (s != BIRD_SYNCED)
-			ctl_warning(w->reply, "bird: %s%s%s: announcements "
-			    "follow when it is back", bird_status_text(s),
-			    *bird_reason(d->bird) != '\0' ? ": " : "",
-			    bird_reason(d->bird));
-	}
+	bird_warn(d, w->reply);
 	ctl_reply(w->rq, w->reply);
 	w->rq = NULL;
 	w->reply = NULL;
@@ -88,6 +95,8 @@ handle_reload(struct daemon *d, struct ctl_request *rq, const json_t *args)
 	    bird_settled(d->bird) || w->rq != NULL ||
 	    sd_event_add_time_relative(d->ev, &w->timer, CLOCK_BOOTTIME,
 	    RELOAD_WAIT_MS * 1000ULL, 0, on_reload_wait, d) < 0) {
+		if (status != EXIT_CONFIG)
+			bird_warn(d, reply);
 		ctl_reply(rq, reply);
 		return;
 	}

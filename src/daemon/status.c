@@ -11,6 +11,7 @@
 #include "core/arena.h"
 #include "io/ctl.h"
 
+#define WHY_MAX 64	/* "BIRD: " and the longest status */
 #define NS 1000000000LL
 
 static const char *const backend_state_name[] = {
@@ -96,12 +97,28 @@ bird_json(const struct bird *b)
 	    ctl_text(bird_reason(b)), "peers", list);
 }
 
+/* Why it is not announced: it may not be, or BIRD has not taken it. */
+static const char *
+address_why(const struct status_input *in, const struct announce_row *row,
+    bool in_bird, char why[WHY_MAX])
+{
+	enum bird_status s;
+
+	if (!row->wanted)
+		return announce_why_text(row->why);
+	s = in->bird != NULL ? bird_status(in->bird) : BIRD_OFF;
+	if (in_bird || s == BIRD_OFF || s == BIRD_SYNCED)
+		return "";
+	snprintf(why, WHY_MAX, "BIRD: %s", bird_status_text(s));
+	return why;
+}
+
 static json_t *
 addresses_json(const struct status_input *in)
 {
 	json_t *list = json_array();
 	const struct announce_row *row;
-	char buf[PREFIX_STR_MAX];
+	char buf[PREFIX_STR_MAX], why[WHY_MAX];
 	struct prefix p;
 	bool in_bird;
 	size_t i;
@@ -118,7 +135,7 @@ addresses_json(const struct status_input *in)
 		    "exported", (json_int_t)(in->bird != NULL ?
 		    bird_exported(in->bird, &p) : 0),
 		    "since", time_json(row->since),
-		    "reason", row->wanted ? "" : announce_why_text(row->why),
+		    "reason", address_why(in, row, in_bird, why),
 		    "service", text_or_null(row->wanted ? NULL : row->service),
 		    "graceful_shutdown", row->wanted && row->gshut));
 	}

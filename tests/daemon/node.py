@@ -119,8 +119,9 @@ class Node:
             f'router id 10.0.1.1;\ninclude "{self.dir}/wrapper.conf";\n'
             "protocol device { scan time 1; }\n")
         (self.dir / "bird").mkdir(exist_ok=True)
-        self.start("bird", "-f", "-c", self.dir / "bird.conf", "-s",
-                   self.dir / "bird.ctl", "-P", self.dir / "bird.pid")
+        self.bird = self.start(
+            "bird", "-f", "-c", self.dir / "bird.conf", "-s",
+            self.dir / "bird.ctl", "-P", self.dir / "bird.pid")
         wait("BIRD", lambda: "xlb4" in self.birdc("show protocols"))
 
     def birdc(self, command):

@@ -111,6 +111,27 @@ def warnings_once(n):
     check(err.count("warning:") == 1, err)
 
 
+def bird_dies(n):
+    """A reload is done without it, and says so, whether or not it was asked;
+    each address says why it is not announced."""
+    up(n)
+    n.bird.kill()
+    n.bird.wait()
+    wait("xlbd to notice", lambda: n.status()["bird"]["status"] == "absent")
+    for listen in ("tcp/80", "tcp/81"):
+        n.configure(listen=listen)
+        reload_is(n, 0, "warning: bird: absent")
+        row = n.status()["addresses"][0]
+        check(row["wanted"] and not row["in_bird"] and
+              row["reason"] == "BIRD: absent", row)
+    n.configure()
+    n.start_bird()
+    reload_is(n, 0)
+    wait("the address to be back", n.announced)
+    wait("nothing to be said", lambda:
+         n.status()["addresses"][0]["reason"] == "")
+
+
 def stop_is_left_alone(n):
     slow = node.BGP.replace("graceful_shutdown: 0s", "graceful_shutdown: 2s")
     up(n, bgp=slow)
@@ -325,6 +346,7 @@ CASES = (
     ("a restart refuses what a reload refuses", restart_refuses),
     ("diff opens no file that the client names", diff_opens_nothing),
     ("a reload says a warning once", warnings_once),
+    ("BIRD dies", bird_dies),
     ("without an interface that is up nothing is announced", no_interface_up),
     ("a program that was taken off is put back", taken_off),
     ("a flush is no end for the service manager", flush_goes_on),
