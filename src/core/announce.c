@@ -23,7 +23,7 @@ struct demand {
 	struct addr addr;
 	const struct conf_address *conf;
 	const struct conf_service *service;
-	bool ready;
+	const struct state_pool *pool;	/* NULL: the state does not know it */
 };
 
 const char *
@@ -50,16 +50,17 @@ pool_cmp(const void *name, const void *pool)
 	return strcmp(name, ((const struct state_pool *)pool)->conf->name);
 }
 
-/* A pool that the state does not know is not ready. */
-static bool
-pool_ready(const struct state *s, const char *name)
+static const struct state_pool *
+pool_find(const struct state *s, const char *name)
 {
-	const struct state_pool *p;
+	return s->npool == 0 ? NULL : bsearch(name, s->pool, s->npool,
+	    sizeof(*s->pool), pool_cmp);
+}
 
-	if (s->npool == 0)
-		return false;
-	p = bsearch(name, s->pool, s->npool, sizeof(*p), pool_cmp);
-	return p != NULL && p->ready;
+static bool
+is_ready(const struct demand *d)
+{
+	return d->pool != NULL && d->pool->ready;
 }
 
 /* One row per address and service, sorted. */
@@ -79,7 +80,7 @@ demands(const struct announce_input *in, struct arena *a, size_t *n)
 			d[k].addr = s->address[j].address;
 			d[k].conf = &s->address[j];
 			d[k].service = s;
-			d[k].ready = pool_ready(in->wanted, s->pool->name);
+			d[k].pool = pool_find(in->wanted, s->pool->name);
 		}
 	}
 	if (k > 0)
@@ -103,17 +104,43 @@ unready(const struct demand *d, size_t n)
 		if (!d[i].service->required)
 			continue;
 		required = true;
-		if (!d[i].ready)
+		if (!is_ready(&d[i]))
 			return d[i].service;
 	}
 	if (required)
 		return NULL;
 	for (i = 0; i < n; i++) {
-		any |= d[i].ready;
-		if (!d[i].ready && first == NULL)
+		any |= is_ready(&d[i]);
+		if (!is_ready(&d[i]) && first == NULL)
 			first = d[i].service;
 	}
 	return any ? NULL : first;
+}
+
+static int
+fingerprint_cmp(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* Of each ring behind the address. */
+static void
+fingerprints(const struct announce_input *in, const struct demand *d, size_t n,
+    struct arena *a, struct announce_row *row)
+{
+	size_t i, used = 0;
+
+	row->fingerprint = arena_calloc(a, n, sizeof(*row->fingerprint));
+	for (i = 0; i < n; i++)
+		if (d[i].pool != NULL)
+			row->fingerprint[used++] =
+			    in->fingerprint[d[i].pool - in->wanted->pool];
+	rows_sort(row->fingerprint, used, sizeof(*row->fingerprint),
+	    fingerprint_cmp);
+	row->nfingerprint = rows_unique(row->fingerprint, used,
+	    sizeof(*row->fingerprint), fingerprint_cmp);
 }
 
 static int
@@ -207,6 +234,8 @@ announce_step(const struct announce *prev, const struct announce_input *in,
 		row->conf = d[i].conf;
 		lacking = unready(d + i, j - i);
 		row->service = lacking != NULL ? lacking->name : NULL;
+		if (in->fingerprint != NULL)
+			fingerprints(in, d + i, j - i, a, row);
 		old = row_find(prev, &row->addr);
 		known += old != NULL;
 		row_step(old, in, now, realtime, row);
@@ -234,9 +263,13 @@ announce_keep(const struct announce *prev, const struct announce *next,
 	for (i = 0; i < out->n; i++) {
 		row = &out->row[i];
 		old = row_find(prev, &row->addr);
-		if (!row->wanted || (old != NULL && old->wanted))
-			continue;
-		row->wanted = row->gshut = false;
+		if (old != NULL && old->nfingerprint > 0) {
+			row->nfingerprint = old->nfingerprint;
+			row->fingerprint = arena_dup(a, old->fingerprint,
+			    old->nfingerprint * sizeof(*old->fingerprint));
+		}
+		if (old == NULL || !old->wanted)
+			row->wanted = row->gshut = false;
 	}
 }
 

@@ -30,6 +30,8 @@ struct announce_row {
 	bool gshut;		/* with GRACEFUL_SHUTDOWN, RFC 8326: draining */
 	enum announce_why why;
 	const char *service;	/* the one that is not ready; NULL: none */
+	uint64_t *fingerprint;	/* of its pools' rings; sorted, each once */
+	size_t nfingerprint;	/* 0: not to be announced, or not known yet */
 	mono_t ready_since;	/* .ns = 0: not ready */
 	int64_t since;		/* CLOCK_REALTIME ns of the last change of
 				 * `wanted` */
@@ -53,6 +55,8 @@ enum announce_phase {
 struct announce_input {
 	const struct conf *conf;
 	const struct state *wanted;	/* its pools say what is ready */
+	const uint64_t *fingerprint;	/* of the rings of wanted's pools; NULL:
+					 * not to be announced */
 	enum announce_phase phase;
 	bool datapath;		/* XDP attached as wanted, maps committed */
 };
@@ -68,8 +72,9 @@ mono_t announce_step(const struct announce *prev,
     const struct announce_input *in, mono_t now, int64_t realtime,
     struct arena *a, struct announce *next);
 
-/* `next` without what `prev` (NULL: nothing) does not announce: what may stay
- * while maps change. */
+/* `next` without what `prev` (NULL: nothing) does not announce, with the
+ * fingerprints that `prev` has: what may stay while maps change. Nothing of it
+ * is in the arena of `prev`. */
 void announce_keep(const struct announce *prev, const struct announce *next,
     struct arena *a, struct announce *out);
 

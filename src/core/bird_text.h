@@ -16,10 +16,7 @@
 
 /*
  * The include of one family: sorted, deduplicated route lines, the same bytes
- * for the same input. Addresses with the same `announce` prefix share a route;
- * its attributes are those of all of them, up or not, so that they do not change
- * with health: every community, the greatest MED, the most prepending. 0, or -1
- * on a write error.
+ * for the same input; see core/announce_route.h. 0, or -1 on a write error.
  */
 int bird_render(const struct announce *an, const struct conf *c, int family,
     FILE *out);

@@ -190,7 +190,7 @@ static const struct key bgp_keys[] = {
 	{ "linger", KEY_MSEC, AT(conf_bgp, linger_ms), .max = HOUR_MS,
 	    .def = "5s",
 	    .help = "on stop: forward for this long after the withdrawal" },
-	{ "fingerprint", KEY_BOOL, KEY_LATER, AT(conf_bgp, fingerprint),
+	{ "fingerprint", KEY_BOOL, AT(conf_bgp, fingerprint),
 	    .def = "false",
 	    .help = "announce the ring's fingerprint as a large community" },
 	{ "bird", KEY_SECTION, .section = &bird_section, .help = "where BIRD "

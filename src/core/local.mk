@@ -10,6 +10,7 @@ libxlbcore_a_SOURCES += src/core/mono.h src/core/options.h
 libxlbcore_a_SOURCES += src/core/hash_key.c src/core/hash_key.h
 libxlbcore_a_SOURCES += src/core/heap.c src/core/heap.h
 libxlbcore_a_SOURCES += src/core/announce.c src/core/announce.h
+libxlbcore_a_SOURCES += src/core/announce_route.c src/core/announce_route.h
 libxlbcore_a_SOURCES += src/core/bird_text.h src/core/bird_render.c
 libxlbcore_a_SOURCES += src/core/bird_config.c src/core/bird_reply.c
 libxlbcore_a_SOURCES += src/core/hash.h

@@ -249,3 +249,14 @@ state_ring_fingerprint(struct ring_cache *rc, const struct state *wanted,
 	return maglev_fingerprint(ring->member, ring->nmember,
 	    wanted->ring_size, ring_owners(rc, wanted, ring, ring->eligible));
 }
+
+const struct state_ring *
+state_ring_find(const struct state *s, const char *pool)
+{
+	size_t i;
+
+	for (i = 0; i < s->nring; i++)
+		if (strcmp(s->ring[i].pool, pool) == 0)
+			return &s->ring[i];
+	return NULL;
+}

@@ -233,6 +233,9 @@ bool state_ring_same(struct ring_cache *rc, const struct state *wanted,
     const struct state_ring *ring, const uint32_t *word);
 uint64_t state_ring_fingerprint(struct ring_cache *rc,
     const struct state *wanted, const struct state_ring *ring);
+/* The ring of a pool of that name; NULL: no service uses it. */
+const struct state_ring *state_ring_find(const struct state *s,
+    const char *pool);
 
 /* The state of a node that serves nothing: what `xlb stop` reconciles to. */
 void state_empty(struct state *s, const struct state *found);

@@ -188,8 +188,32 @@ overrides_cells(const json_t *status, struct grid *g)
 	}
 }
 
+/* Where the address is announced, and how. */
 static void
-address_cells(const json_t *status, const json_t *a, struct grid *g)
+route_cell(const json_t *a, struct grid *g)
+{
+	const json_t *list = json_object_get(a, "communities");
+	char *line;
+	size_t i, len;
+	FILE *f = open_memstream(&line, &len);
+
+	if (f == NULL)
+		return;
+	fputs(text(a, "prefix"), f);
+	if (json_is_integer(json_object_get(a, "med")))
+		fprintf(f, " med %lld", number(a, "med"));
+	if (number(a, "prepend") > 0)
+		fprintf(f, " prepend %lld", number(a, "prepend"));
+	for (i = 0; i < json_array_size(list); i++)
+		fprintf(f, " %s", json_string_value(json_array_get(list, i)));
+	fclose(f);
+	grid_cell(g, TINT_NONE, "%s", line);
+	free(line);
+}
+
+static void
+address_cells(const json_t *status, const json_t *a, bool brief,
+    struct grid *g)
 {
 	bool in_bird = yes(a, "in_bird"), wanted = yes(a, "wanted");
 	const char *state;
@@ -215,15 +239,18 @@ address_cells(const json_t *status, const json_t *a, struct grid *g)
 	grid_cell(g, TINT_NONE, "%s", ago(status, a, "since", buf));
 	grid_cell(g, TINT_NONE, "%s%s%s", text(a, "reason"),
 	    text(a, "service")[0] != '\0' ? ": " : "", text(a, "service"));
+	if (!brief)
+		route_cell(a, g);
 }
 
 struct grid *
 view_addresses(const json_t *status, bool brief)
 {
-	static const char *const head[] = { "ADDRESS", "STATE", "PEERS",
-	    "SINCE", "WHY", NULL };
+	static const char *const head[2][7] = {
+		{ "ADDRESS", "STATE", "PEERS", "SINCE", "WHY", "ROUTE", NULL },
+		{ "ADDRESS", "STATE", "PEERS", "SINCE", "WHY", NULL } };
 	const json_t *list = json_object_get(status, "addresses"), *a;
-	struct grid *g = grid_new("llrrl");
+	struct grid *g = grid_new(brief ? "llrrl" : "llrrll");
 	size_t i;
 
 	for (i = 0; i < json_array_size(list); i++) {
@@ -231,8 +258,8 @@ view_addresses(const json_t *status, bool brief)
 		if (brief && yes(a, "in_bird") && yes(a, "wanted"))
 			continue;
 		if (grid_rows(g) == 0)
-			grid_heads(g, head);
-		address_cells(status, a, g);
+			grid_heads(g, head[brief]);
+		address_cells(status, a, brief, g);
 	}
 	return g;
 }

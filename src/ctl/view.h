@@ -17,7 +17,8 @@ struct view {
 void view_status(const json_t *status, const struct view *view, FILE *out);
 
 struct grid;
-/* Of the addresses; `brief`: without those that are in order. */
+/* Of the addresses; `brief`: without those that are in order, and without
+ * routes. */
 struct grid *view_addresses(const json_t *status, bool brief);
 /* The cells of a backend behind its name, in a ring of `slots`. */
 void view_backend(const json_t *status, const json_t *backend, long long slots,

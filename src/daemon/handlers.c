@@ -225,7 +225,7 @@ handle_diff(struct daemon *d, struct ctl_request *rq, const json_t *args)
 	uint64_t *moved;
 	uint32_t sets;
 	struct diag dg;
-	json_t *reply;
+	json_t *reply, *diff;
 	int status = 0;
 
 	diag_init(&dg);
@@ -245,8 +245,9 @@ handle_diff(struct daemon *d, struct ctl_request *rq, const json_t *args)
 		flows = maps_flows(prog_maps(d->prog), &sets);
 		flow_count(&plan, &wanted, &found, flows, sets, maps_tick(),
 		    moved);
-		json_object_set_new(reply, "result",
-		    diff_build(&plan, &wanted, moved));
+		diff = diff_build(&plan, &wanted, moved);
+		diff_routes(d->config->conf, c->conf, diff);
+		json_object_set_new(reply, "result", diff);
 	}
 	ctl_reply(rq, reply);
 	config_free(c);

@@ -22,6 +22,8 @@ struct run {
 	struct arena *arena;	/* kept as d->arena if all goes well */
 	struct state found, wanted;
 	struct plan plan;
+	uint64_t *fingerprint;	/* of wanted's pools; NULL: not announced, or
+				 * not in the maps yet */
 	bool *failed;		/* by operation: failed, or not tried */
 	size_t nfailed;
 };
@@ -225,6 +227,26 @@ adopt_included(struct daemon *d)
 	d->announced = true;
 }
 
+/* The rings are as wanted from now on. */
+static void
+run_fingerprint(struct run *r)
+{
+	const struct state_ring *ring;
+	size_t i;
+
+	if (!r->d->config->conf->bgp.fingerprint || r->fingerprint != NULL)
+		return;
+	r->fingerprint = arena_calloc(r->arena, r->wanted.npool + 1,
+	    sizeof(*r->fingerprint));
+	for (i = 0; i < r->wanted.npool; i++) {
+		ring = state_ring_find(&r->wanted,
+		    r->wanted.pool[i].conf->name);
+		if (ring != NULL)
+			r->fingerprint[i] = state_ring_fingerprint(r->d->rings,
+			    &r->wanted, ring);
+	}
+}
+
 /* Steps the announcement; `*next` is in the run's arena. */
 static void
 run_announce(struct run *r, struct announce *next)
@@ -233,6 +255,7 @@ run_announce(struct run *r, struct announce *next)
 	struct announce_input in = {
 		.conf = d->config->conf,
 		.wanted = &r->wanted,
+		.fingerprint = r->fingerprint,
 		.phase = d->lifecycle.phase,
 		/* what an earlier xlbd attached is so until we have looked */
 		.datapath = (d->datapath || !d->attached) &&
@@ -306,7 +329,7 @@ run_fail(struct run *r)
 {
 	struct daemon *d = r->d;
 	struct state known = d->wanted;
-	struct announce stay;
+	struct announce stay, kept;
 	struct state_input in = reconcile_input(d, d->config->conf, &known);
 
 	if (r->found.nbackend > 0)
@@ -319,9 +342,8 @@ run_fail(struct run *r)
 	if (!withdraws(&d->announce, &stay))
 		return;
 	log_announce(&d->announce, &stay);
-	d->announce = stay;
-	d->announce.row = arena_dup(d->arena, stay.row,
-	    stay.n * sizeof(*stay.row));
+	announce_keep(&d->announce, &stay, d->arena, &kept);
+	d->announce = kept;
 }
 
 static void
@@ -343,11 +365,16 @@ reconcile(struct daemon *d, bool drift)
 		d->drift += r.plan.n;
 	log_plan(&r, drift);
 
-	/* withdrawals, additions, announcements, deletions: in this order */
+	/* withdrawals, additions, announcements, deletions: in this order;
+	 * what an earlier xlbd announced stays as it is */
+	if (!d->attached)
+		run_fingerprint(&r);
 	run_withdraw(&r, &stay);
 	breaks = plan_first_delete(&r.plan);
 	run_apply(&r, 0, breaks);
 	run_attach(&r);
+	if (r.nfailed == 0)
+		run_fingerprint(&r);
 	run_announce(&r, &next);
 	if (r.nfailed > 0) {
 		/* what is not committed is not announced anew */

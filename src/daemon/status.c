@@ -5,13 +5,17 @@
 #include <assert.h>
 #include <netinet/in.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "core/announce_route.h"
 #include "core/arena.h"
+#include "core/conf_value.h"
 #include "io/ctl.h"
+#include "io/log.h"
 
-#define WHY_MAX 64	/* "BIRD: " and the longest status */
+#define ADDRESS_WHY_MAX 64	/* "BIRD: " and the longest status */
 #define NS 1000000000LL
 
 static const char *const backend_state_name[] = {
@@ -100,7 +104,7 @@ bird_json(const struct bird *b)
 /* Why it is not announced: it may not be, or BIRD has not taken it. */
 static const char *
 address_why(const struct status_input *in, const struct announce_row *row,
-    bool in_bird, char why[WHY_MAX])
+    bool in_bird, char why[ADDRESS_WHY_MAX])
 {
 	enum bird_status s;
 
@@ -109,25 +113,53 @@ address_why(const struct status_input *in, const struct announce_row *row,
 	s = in->bird != NULL ? bird_status(in->bird) : BIRD_OFF;
 	if (in_bird || s == BIRD_OFF || s == BIRD_SYNCED)
 		return "";
-	snprintf(why, WHY_MAX, "BIRD: %s", bird_status_text(s));
+	snprintf(why, ADDRESS_WHY_MAX, "BIRD: %s", bird_status_text(s));
 	return why;
+}
+
+/* As the route is announced, or would be. */
+static json_t *
+communities_json(const struct announce_route *r)
+{
+	json_t *list = json_array();
+	char buf[COMMUNITY_STR_MAX];
+	size_t i;
+
+	if (r->gshut)
+		json_array_append_new(list, json_string("65535:0"));
+	for (i = 0; i < r->communities.n; i++)
+		json_array_append_new(list, json_string(
+		    community_print(&r->communities.row[i], buf)));
+	return list;
+}
+
+static void
+route_json(const struct announce_route *r, json_t *o)
+{
+	json_object_set_new(o, "communities", communities_json(r));
+	json_object_set_new(o, "med", r->has_med ?
+	    json_integer(r->med) : json_null());
+	json_object_set_new(o, "prepend", json_integer(r->prepend));
 }
 
 static json_t *
 addresses_json(const struct status_input *in)
 {
-	json_t *list = json_array();
+	json_t *list = json_array(), *o;
 	const struct announce_row *row;
-	char buf[PREFIX_STR_MAX], why[WHY_MAX];
+	struct arena *a = arena_new();
+	struct announce_route *route;
+	char buf[PREFIX_STR_MAX], why[ADDRESS_WHY_MAX];
 	struct prefix p;
 	bool in_bird;
-	size_t i;
+	size_t i, n;
 
+	route = announce_routes(in->announce, in->conf, a, &n);
 	for (i = 0; i < in->announce->n; i++) {
 		row = &in->announce->row[i];
 		p = announce_prefix(row);
 		in_bird = in->bird != NULL && bird_has(in->bird, &p);
-		json_array_append_new(list, json_pack(
+		o = json_pack(
 		    "{s:o, s:s, s:b, s:b, s:I, s:o, s:s, s:o, s:b}",
 		    "address", addr_json(&row->addr),
 		    "prefix", prefix_print(&p, buf),
@@ -137,8 +169,11 @@ addresses_json(const struct status_input *in)
 		    "since", time_json(row->since),
 		    "reason", address_why(in, row, in_bird, why),
 		    "service", text_or_null(row->wanted ? NULL : row->service),
-		    "graceful_shutdown", row->wanted && row->gshut));
+		    "graceful_shutdown", row->wanted && row->gshut);
+		route_json(announce_route_find(route, n, &p), o);
+		json_array_append_new(list, o);
 	}
+	arena_free(a);
 	return list;
 }
 
@@ -341,17 +376,6 @@ fingerprint_build(const struct state *wanted, const struct status_ring *ring)
 	return o;
 }
 
-static const struct state_ring *
-ring_of(const struct state *wanted, const char *pool)
-{
-	size_t i;
-
-	for (i = 0; i < wanted->nring; i++)
-		if (strcmp(wanted->ring[i].pool, pool) == 0)
-			return &wanted->ring[i];
-	return NULL;
-}
-
 /* How often each backend number owns a slot. */
 static void
 slots_count(const uint32_t *word, uint32_t size, uint32_t *count)
@@ -379,7 +403,7 @@ status_rings(const struct state *wanted, struct ring_cache *rc, struct arena *a)
 		p = &wanted->pool[i];
 		list[i].slots = arena_calloc(a, p->conf->nbackend + 1,
 		    sizeof(list[i].slots[0]));
-		ring = ring_of(wanted, p->conf->name);
+		ring = state_ring_find(wanted, p->conf->name);
 		if (ring == NULL)
 			continue;
 		list[i].size = wanted->ring_size;
@@ -457,4 +481,53 @@ diff_build(const struct plan *p, const struct state *wanted,
 		    json_integer((json_int_t)flows[i])));
 	return json_pack("{s:o, s:o, s:o, s:o}", "added", added,
 	    "changed", changed, "removed", removed, "pools", pools);
+}
+
+static void
+route_append(json_t *list, const struct announce_route *r,
+    const struct conf *c)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *f = open_memstream(&text, &len);
+
+	if (f == NULL)
+		fatal("diff");
+	fputs("route ", f);
+	announce_route_print(r, f);
+	if (c->bgp.fingerprint)
+		fputs(" fingerprint", f);
+	if (fclose(f) != 0)
+		fatal("diff");
+	json_array_append_new(list, ctl_text(text));
+	free(text);
+}
+
+void
+diff_routes(const struct conf *old, const struct conf *new, json_t *diff)
+{
+	struct arena *a = arena_new();
+	const struct announce_route *was, *is;
+	struct announce_route *o, *n;
+	size_t i, no, nn;
+
+	o = announce_routes_asked(old, a, &no);
+	n = announce_routes_asked(new, a, &nn);
+	for (i = 0; i < nn; i++) {
+		was = announce_route_find(o, no, &n[i].prefix);
+		if (was == NULL)
+			route_append(json_object_get(diff, "added"), &n[i],
+			    new);
+		else if (!announce_route_same(was, &n[i]) ||
+		    old->bgp.fingerprint != new->bgp.fingerprint)
+			route_append(json_object_get(diff, "changed"), &n[i],
+			    new);
+	}
+	for (i = 0; i < no; i++) {
+		is = announce_route_find(n, nn, &o[i].prefix);
+		if (is == NULL)
+			route_append(json_object_get(diff, "removed"), &o[i],
+			    old);
+	}
+	arena_free(a);
 }

@@ -78,5 +78,9 @@ json_t *fingerprint_build(const struct state *wanted,
 /* `flows` has a number for each wanted ring; NULL: nobody knows. */
 json_t *diff_build(const struct plan *p, const struct state *wanted,
     const uint64_t *flows);
+/* Adds the routes that the two configurations ask for, were everything
+ * healthy. */
+void diff_routes(const struct conf *old, const struct conf *new,
+    json_t *diff);
 
 #endif

@@ -135,12 +135,12 @@ class Node:
     # ---- xlbd ---------------------------------------------------------
 
     def configure(self, interfaces="{name: eth0}", bgp=BGP, more="",
-                  node="node: {name: n}", listen="tcp/80"):
+                  node="node: {name: n}", listen="tcp/80", address=VIP):
         self.file.write_text(f"""{node}
 interfaces: [{interfaces}]
 {bgp}
 pools: {{web: {{backends: [{BACKENDS}]}}}}
-services: [{{name: www, addresses: [{VIP}], listen: [{listen}], pool: web}}]
+services: [{{name: www, addresses: [{address}], listen: [{listen}], pool: web}}]
 {more}
 metrics: {{listen: off}}
 """)

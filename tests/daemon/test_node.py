@@ -6,6 +6,7 @@ should be."""
 import functools
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -46,6 +47,47 @@ def bgp_goes(n):
     n.configure()
     reload_is(n, 0)
     wait("the address to be back", n.announced, 3)
+
+
+def attributes(n):
+    """On the route in BIRD, in what is shown, and in diff before that."""
+    up(n)
+    asked = (f"{{address: {VIP}, announce: 203.0.113.0/24, med: 50, prepend: 2,"
+             ' communities: ["65001:7", "65001:8:9"]}')
+    n.configure(address=asked, bgp=node.BGP.replace(
+        "hold: 0s", 'hold: 0s, communities: ["65001:1"], fingerprint: true'))
+    rc, out, err = n.xlb("diff")
+    check(rc == 0 and re.search(r"^add +route 203\.0\.113\.0/24 med 50 prepend "
+                                "2 65001:1 65001:7 65001:8:9 fingerprint$",
+                                out, re.M) and
+          re.search(rf"^remove +route {VIP}/32$", out, re.M), out, err)
+    reload_is(n, 0)
+    mark = int(json.loads(n.xlb("--json", "fingerprint")[1])["web"], 16)
+    mark = f"65001:{mark >> 32}:{mark & 0xffffffff}"
+    wait("the prefix to be announced", lambda: n.announced("203.0.113.0/24"))
+    check(not n.announced(VIP + "/32"), "and the address alone is not")
+    text = n.birdc("show route table xlb4t all")
+    large = re.search(r"BGP.large_community: (.*)", text).group(1)
+    check(sorted(re.findall(r"\d+, \d+, \d+", large)) == sorted(
+        x.replace(":", ", ") for x in ("65001:8:9", mark)), text)
+    for line in ("BGP.community: (65001,1) (65001,7)",
+                 "BGP.as_path: 65001 65001", "xlb_med: 50"):
+        check(line in text, line, "is not in", text)
+    row = n.status()["addresses"][0]
+    large = sorted(("65001:8:9", mark), key=lambda c: [
+        int(x) for x in c.split(":")])
+    check(row["prefix"] == "203.0.113.0/24" and row["med"] == 50 and
+          row["prepend"] == 2 and row["communities"] == [
+              "65001:1", "65001:7", *large], row)
+    check("203.0.113.0/24 med 50 prepend 2 65001:1" in n.xlb("bgp")[1],
+          n.xlb("bgp")[1])
+    # one backend less is another ring, on the same route
+    n.xlb("drain", "web/a")
+    new = int(json.loads(n.xlb("--json", "fingerprint")[1])["web"], 16)
+    wait("the new fingerprint", lambda: f"{new >> 32}, {new & 0xffffffff}" in
+         n.birdc("show route table xlb4t all"))
+    check(f"{mark.split(':')[1]}, {mark.split(':')[2]}" not in
+          n.birdc("show route table xlb4t all"), "the old one is still there")
 
 
 def interface_missing(n):
@@ -340,6 +382,7 @@ def pool_changed(n):
 
 
 CASES = (
+    ("communities, MED, prepending, a prefix, the fingerprint", attributes),
     ("without bgp: what was announced goes, and xlb0", bgp_goes),
     ("an interface that is not there takes no other down", interface_missing),
     ("BIRD's directory is made again", directory_goes),

@@ -418,6 +418,42 @@ diff_lists_the_objects_of_a_plan(void **state)
 	node_close(&n);
 }
 
+static void
+diff_lists_routes(void **state)
+{
+	struct conf_address old[] = { { .address = addr_of("192.0.2.1") },
+		{ .address = addr_of("192.0.2.2") },
+		{ .address = addr_of("192.0.2.3") } };
+	struct conf_address new[] = { { .address = addr_of("192.0.2.1") },
+		{ .address = addr_of("192.0.2.2"), .has_med = true },
+		{ .address = addr_of("192.0.2.4"), .prepend = 1 } };
+	struct conf_service so = { .address = old, .naddress = 3 };
+	struct conf_service sn = { .address = new, .naddress = 3 };
+	struct conf a = { .service = &so, .nservice = 1 };
+	struct conf b = { .service = &sn, .nservice = 1 };
+	json_t *o = json_pack("{s:[], s:[], s:[]}", "added", "changed",
+	    "removed");
+
+	(void)state;
+	a.bgp.present = b.bgp.present = true;
+	diff_routes(&a, &b, o);
+	assert_int_equal(json_array_size(at(o, "added")), 1);
+	assert_true(holds(at(o, "added"), "route 192.0.2.4/32 prepend 1"));
+	assert_int_equal(json_array_size(at(o, "changed")), 1);
+	assert_true(holds(at(o, "changed"), "route 192.0.2.2/32 med 0"));
+	assert_int_equal(json_array_size(at(o, "removed")), 1);
+	assert_true(holds(at(o, "removed"), "route 192.0.2.3/32"));
+	json_decref(o);
+	/* fingerprints are on all of them */
+	b.service = &so;
+	b.bgp.fingerprint = true;
+	o = json_pack("{s:[], s:[], s:[]}", "added", "changed", "removed");
+	diff_routes(&a, &b, o);
+	assert_int_equal(json_array_size(at(o, "changed")), 3);
+	assert_true(holds(at(o, "changed"), "route 192.0.2.1/32 fingerprint"));
+	json_decref(o);
+}
+
 int
 main(void)
 {
@@ -427,6 +463,7 @@ main(void)
 		cmocka_unit_test(keys_are_those_that_the_client_knows),
 		cmocka_unit_test(fingerprint_is_16_digits_for_each_pool),
 		cmocka_unit_test(diff_lists_the_objects_of_a_plan),
+		cmocka_unit_test(diff_lists_routes),
 	};
 
 	return cmocka_run_group_tests_name("status", test, NULL, NULL);

@@ -340,6 +340,37 @@ kept_is_what_both_announce(void **state)
 }
 
 static void
+fingerprints_of_the_rings_behind_an_address(void **state)
+{
+	static const uint64_t first[4] = { 9, 5, 5, 5 };
+	static const uint64_t second[4] = { 1, 2, 3, 4 };
+	struct world *w = *state;
+	struct announce before, after, keep;
+
+	w->conf.bgp.hold_ms = 0;
+	step(w, NULL, 1, &before);
+	assert_int_equal(before.row[0].nfingerprint, 0);
+	w->in.fingerprint = first;
+	step(w, NULL, 1, &before);
+	/* sorted, and each once: .1 is of a and b, .3 of c and d */
+	assert_int_equal(before.row[0].nfingerprint, 2);
+	assert_int_equal(before.row[0].fingerprint[0], 5);
+	assert_int_equal(before.row[0].fingerprint[1], 9);
+	assert_int_equal(before.row[2].nfingerprint, 1);
+	assert_int_equal(before.row[2].fingerprint[0], 5);
+	/* what stays while maps change has the rings as they were */
+	w->in.fingerprint = second;
+	step(w, &before, 2, &after);
+	assert_int_equal(after.row[0].fingerprint[0], 1);
+	announce_keep(&before, &after, w->a, &keep);
+	assert_int_equal(keep.row[0].fingerprint[0], 5);
+	/* but those that nobody knew are the new ones: at a start */
+	before.row[0].nfingerprint = 0;
+	announce_keep(&before, &after, w->a, &keep);
+	assert_int_equal(keep.row[0].fingerprint[0], 1);
+}
+
+static void
 prefixes_lead_back_to_addresses(void **state)
 {
 	struct world *w = *state;
@@ -387,6 +418,7 @@ main(void)
 		T(nothing_new_is_no_change),
 		T(an_unknown_pool_is_not_ready),
 		T(kept_is_what_both_announce),
+		T(fingerprints_of_the_rings_behind_an_address),
 		T(prefixes_lead_back_to_addresses),
 		T(every_reason_has_a_text),
 	};

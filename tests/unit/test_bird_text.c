@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/announce_route.h"
 #include "core/arena.h"
 #include "core/bird_text.h"
 
@@ -118,6 +119,77 @@ attributes_in_a_fixed_order(void **state)
 	    " bgp_large_community.add((4200000000,1,7));"
 	    " xlb_med = 0;"
 	    " bgp_path.prepend(64512); bgp_path.prepend(64512); };\n");
+}
+
+static void
+fingerprints_are_large_communities(void **state)
+{
+	uint64_t one[] = { UINT64_C(0x0000000100000002),
+	    UINT64_C(0xfffffffffffffffe) };
+	uint64_t two[] = { UINT64_C(0x0000000100000002) };
+	struct conf_address a = { .address = ip("192.0.2.1"),
+	    .has_announce = true, .announce = net("192.0.2.0/24") };
+	struct conf_address b = { .address = ip("192.0.2.2"),
+	    .has_announce = true, .announce = net("192.0.2.0/24") };
+	struct announce_row row[] = { row_of(&a, true, false),
+	    row_of(&b, true, false) };
+	struct conf c = config();
+
+	(void)state;
+	row[0].fingerprint = one;
+	row[0].nfingerprint = NELEM(one);
+	row[1].fingerprint = two;
+	row[1].nfingerprint = NELEM(two);
+	c.bgp.local_as = 4200000000;
+	expect(row, 2, &c, AF_INET, HEAD
+	    "route 192.0.2.0/24 via \"xlb0\";\n");
+	c.bgp.fingerprint = true;
+	expect(row, 2, &c, AF_INET, HEAD
+	    "route 192.0.2.0/24 via \"xlb0\" {"
+	    " bgp_large_community.add((4200000000,1,2));"
+	    " bgp_large_community.add((4200000000,4294967295,4294967294)); "
+	    "};\n");
+}
+
+static void
+routes_asked_for(void **state)
+{
+	struct conf_address a[] = {
+		{ .address = ip("2001:db8::1"), .prepend = 2 },
+		{ .address = ip("192.0.2.1"), .has_announce = true,
+		    .announce = net("192.0.2.0/24"), .has_med = true,
+		    .med = 5, .communities = { mixed, NELEM(mixed) } },
+		{ .address = ip("192.0.2.2"), .has_announce = true,
+		    .announce = net("192.0.2.0/24") } };
+	struct conf_service s = { .address = a, .naddress = NELEM(a) };
+	struct conf c = config();
+	struct arena *arena = arena_new();
+	struct announce_route *r;
+	size_t n, len;
+	char *text;
+	FILE *f;
+
+	(void)state;
+	c.service = &s;
+	c.nservice = 1;
+	r = announce_routes_asked(&c, arena, &n);
+	assert_int_equal(n, 2);
+	assert_true(r[0].wanted && r[1].wanted);
+	f = open_memstream(&text, &len);
+	announce_route_print(&r[0], f);
+	fputs(", ", f);
+	announce_route_print(&r[1], f);
+	fclose(f);
+	assert_string_equal(text, "192.0.2.0/24 med 5 64512:100 64512:200 "
+	    "4200000000:1:7, 2001:db8::1/128 prepend 2");
+	free(text);
+	assert_ptr_equal(announce_route_find(r, n, &r[1].prefix), &r[1]);
+	assert_true(announce_route_same(&r[0], &r[0]));
+	assert_false(announce_route_same(&r[0], &r[1]));
+	c.bgp.present = false;
+	announce_routes_asked(&c, arena, &n);
+	assert_int_equal(n, 0);
+	arena_free(arena);
 }
 
 static void
@@ -394,6 +466,8 @@ main(void)
 	const struct CMUnitTest test[] = {
 		cmocka_unit_test(routes_are_sorted_and_by_family),
 		cmocka_unit_test(attributes_in_a_fixed_order),
+		cmocka_unit_test(fingerprints_are_large_communities),
+		cmocka_unit_test(routes_asked_for),
 		cmocka_unit_test(equal_prefixes_are_one_route),
 		cmocka_unit_test(the_order_of_rows_does_not_matter),
 		cmocka_unit_test(a_full_disk_is_an_error),
