@@ -8,6 +8,16 @@ AM_TESTS_ENVIRONMENT = CMOCKA_MESSAGE_OUTPUT=TAP; \
 	top_srcdir='$(abs_top_srcdir)'; top_builddir='$(abs_top_builddir)'; \
 	export CMOCKA_MESSAGE_OUTPUT top_srcdir top_builddir;
 
+# What is worth a run with each compiler: these are code of ours and no more, or
+# files that our code reads and prints. All else is system calls, the kernel and
+# other programs, and proves most in a build with sanitizers.
+COMPILER_TESTS = $(UNIT_TESTS) $(IO_TESTS) $(GOLDEN_TESTS)
+
+# What is worth a run out of a tarball, without root: do they find their files, do
+# those that want root say so. The others compute for long wherever they run.
+DIST_TESTS = $(COMPILER_TESTS) $(SCRIPT_TESTS) $(DAEMON_TESTS) $(DECAP_TESTS) \
+	$(CTL_TESTS) $(BIRD_TESTS) $(BENCH_TESTS) $(KERN_TESTS)
+
 SCRIPT_TESTS = tests/headers.sh tests/layers.sh tests/readme.sh tests/spdx.sh
 TESTS += $(SCRIPT_TESTS)
 EXTRA_DIST += $(SCRIPT_TESTS) tests/tally.py tests/tap.sh

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-TESTS += tests/ctl/xlb.py
-EXTRA_DIST += tests/ctl/xlb.py tests/golden/status tests/golden/events \
+CTL_TESTS = tests/ctl/xlb.py
+EXTRA_DIST += $(CTL_TESTS) tests/golden/status tests/golden/events \
 	tests/golden/lists
 
 IO_TESTS += tests/daemon/test_status

@@ -3,7 +3,8 @@ check_PROGRAMS += tests/golden/conf_show
 tests_golden_conf_show_SOURCES = tests/golden/conf_show.c
 tests_golden_conf_show_LDADD = $(XLBIO_LIBS)
 
-TESTS += tests/golden/conf.sh tests/golden/shipped.sh
+GOLDEN_TESTS = tests/golden/conf.sh tests/golden/shipped.sh
+TESTS += $(GOLDEN_TESTS)
 EXTRA_DIST += tests/golden/conf.sh tests/golden/shipped.sh
 EXTRA_DIST += tests/golden/in tests/golden/ok
 
@@ -17,5 +18,5 @@ update-goldens: tests/golden/conf_show src/xlb
 check_PROGRAMS += tests/golden/schema_dump
 tests_golden_schema_dump_SOURCES = tests/golden/schema_dump.c
 tests_golden_schema_dump_LDADD = libxlbcore.a $(YAML_LIBS)
-TESTS += tests/golden/manual.py
+GOLDEN_TESTS += tests/golden/manual.py
 EXTRA_DIST += tests/golden/manual.py

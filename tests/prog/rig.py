@@ -2,6 +2,7 @@
 """The packet program with tables of its own, filled from what xlb_abi.h says
 and not with its code; hashes and checksums are written here once more."""
 
+import functools
 import os
 import socket
 import struct
@@ -77,6 +78,7 @@ def siphash(key, message, c=2, d=4):
     return v[0] ^ v[1] ^ v[2] ^ v[3]
 
 
+@functools.lru_cache
 def hash_words(key):
     """Of NH and of the mixing, as struct xlb_hash has them."""
     number = [siphash(key, struct.pack("<Q", i)) for i in range(18)]
