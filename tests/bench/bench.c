@@ -24,6 +24,7 @@
 #pragma GCC diagnostic pop
 
 #define SLICES 33
+#define SLICE_MIN 5000		/* packets: each call waits for RCU, twice */
 #define REPEAT 2000000
 #define ROW_SECONDS 20		/* no more for one case and number of flows */
 #define FLOWS_MAX 5
@@ -139,11 +140,13 @@ side_slice(const struct side *s, uint32_t repeat)
 static int
 row_run(struct side *side, size_t n, uint32_t repeat)
 {
-	uint32_t slice = repeat / (SLICES - 1) > 0 ? repeat / (SLICES - 1) : 1;
+	uint32_t slice = repeat / (SLICES - 1);
 	double until = seconds(CLOCK_MONOTONIC) + ROW_SECONDS;
 	size_t k, i, have = 0;
 
-	for (k = 0; k < SLICES; k++) {
+	if (slice < SLICE_MIN)
+		slice = repeat < SLICE_MIN ? repeat : SLICE_MIN;
+	for (k = 0; k <= repeat / slice && k < SLICES; k++) {
 		if (k > 2 && seconds(CLOCK_MONOTONIC) > until)
 			break;
 		for (i = 0; i < n; i++) {
