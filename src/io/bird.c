@@ -26,6 +26,7 @@ static const char *const status_text[] = {
 	[BIRD_HUNG] = "hung",
 	[BIRD_BROKEN] = "configuration refused",
 	[BIRD_NOT_INCLUDED] = "xlb is not included",
+	[BIRD_DISABLED] = "disabled",
 	[BIRD_DIFFERS] = "differs",
 	[BIRD_WRITE_FAILED] = "include not written",
 };
@@ -104,6 +105,7 @@ bird_open(sd_event *ev, const char *directory, const char *socket,
 	    asprintf(&b->inc[V6].path, "%s/xlb6.conf", directory) < 0)
 		fatal("bird");
 	b->configure = access(b->marker, F_OK) == 0;
+	down_init(b);
 	rc = sd_event_add_time_relative(ev, &b->timer, CLOCK_MONOTONIC, 0,
 	    1000, talk_timer, b);
 	if (rc < 0) {
@@ -124,6 +126,7 @@ bird_close(struct bird *b)
 	client_close(&b->client);
 	sd_event_source_disable_unref(b->timer);
 	view_free(&b->view);
+	down_free(b);
 	for (f = 0; f < FAMILIES; f++)
 		include_free(&b->inc[f]);
 	free(b->socket);
@@ -151,7 +154,8 @@ bird_set(struct bird *b, const struct announce *an, const struct conf *c)
 	b->status = BIRD_BUSY;
 	if (!b->client.busy)
 		talk_start(b);
-	else if (b->ask != ASK_CONFIGURE && b->ask != ASK_PENDING)
+	else if (b->ask == ASK_TABLE || b->ask == ASK_SESSIONS ||
+	    b->ask == ASK_EXPORTS)
 		/* a long listing must not delay a withdrawal */
 		talk_again(b);
 	return rc;
@@ -200,7 +204,7 @@ bird_stuck(const struct bird *b)
 	int f;
 
 	for (f = 0; b != NULL && f < FAMILIES; f++)
-		if (b->refused || b->inc[f].err < 0)
+		if (judge_is_stuck(b, f))
 			n += judge_surplus(b, f);
 	return n;
 }

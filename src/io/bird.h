@@ -24,10 +24,13 @@ enum bird_status {
 	BIRD_BROKEN,		/* configure was refused: bird.conf has an error */
 	BIRD_NOT_INCLUDED,	/* accepted, but our protocols are not there:
 				 * the include line is missing from bird.conf */
+	BIRD_DISABLED,		/* xlb4 or xlb6 was disabled by hand: nothing is
+				 * configured, which would enable it */
 	BIRD_DIFFERS,		/* accepted, but BIRD's tables hold something
-				 * else: xlb0 is down, a protocol disabled */
+				 * else: xlb0 is down */
 	BIRD_WRITE_FAILED,	/* the include could not be written */
 };
+/* For status, log and metrics: part of the interface, as doc/json.md has it. */
 const char *bird_status_text(enum bird_status s);
 
 struct bird_peer {
@@ -61,7 +64,7 @@ enum bird_status bird_status(const struct bird *b);
 const char *bird_reason(const struct bird *b);	/* BIRD's own words; "" */
 bool bird_settled(const struct bird *b);	/* nothing is under way */
 /* Routes that BIRD still announces though they have to go: bird.conf is broken,
- * or the include can't be written. */
+ * the include can't be written, or nothing may be configured. */
 size_t bird_stuck(const struct bird *b);
 bool bird_has(const struct bird *b, const struct prefix *p);	/* in BIRD */
 /* Peers the prefix is exported to. */

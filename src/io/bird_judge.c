@@ -38,13 +38,19 @@ missing(const struct bird *b, int f)
 	    b->view.table[f].row, b->view.table[f].n);
 }
 
+bool
+judge_is_stuck(const struct bird *b, int f)
+{
+	return b->refused || b->inc[f].err < 0 || down_holds(b);
+}
+
 /* BIRD cannot be told, and every route that it has in this family must go. */
 bool
 judge_disable(const struct bird *b, int f)
 {
 	size_t n = b->view.table[f].n;
 
-	return (b->refused || b->inc[f].err < 0) && !b->disabled[f] && n > 0 &&
+	return judge_is_stuck(b, f) && !b->disabled[f] && n > 0 &&
 	    judge_surplus(b, f) == n;
 }
 
@@ -76,18 +82,9 @@ device_up(void)
 static bool
 difference(const struct bird *b, char *buf, size_t len)
 {
-	const struct bird_view *v = &b->view;
 	size_t more = judge_surplus(b, V4) + judge_surplus(b, V6);
 	size_t less = missing(b, V4) + missing(b, V6);
-	int f;
 
-	for (f = 0; f < FAMILIES; f++)
-		if (b->inc[f].nwant > 0 && v->state[f][0] != '\0' &&
-		    strcmp(v->state[f], "up") != 0) {
-			snprintf(buf, len, "protocol %s is %s",
-			    bird_protocol[f], v->state[f]);
-			return false;
-		}
 	if (more == 0 && !device_up()) {
 		snprintf(buf, len, BIRD_DEVICE " is down or absent");
 		return false;
@@ -175,6 +172,16 @@ status_judge(struct bird *b)
 	}
 	if (b->pending)
 		return;
+	for (f = 0; f < FAMILIES; f++)
+		if (down_by_hand(b, f) &&
+		    (b->inc[f].nwant > 0 || b->configure)) {
+			snprintf(why, sizeof(why), "protocol %s was disabled "
+			    "by hand%s", bird_protocol[f], b->configure ?
+			    "; changes wait, since a configure would enable it"
+			    : "");
+			bird_status_set(b, BIRD_DISABLED, why);
+			return;
+		}
 	if (judge_surplus(b, V4) + judge_surplus(b, V6) + missing(b, V4) +
 	    missing(b, V6) == 0) {
 		judge_init(b);

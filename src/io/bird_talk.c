@@ -5,7 +5,10 @@
  * tables, the sessions, what they export), then nothing until the timer.
  */
 #include <errno.h>
+#include <grp.h>
+#include <pwd.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "io/bird_private.h"
@@ -16,6 +19,8 @@
 #define BACKOFF_MIN_MS 20	/* between two connects */
 #define BACKOFF_MAX_MS 1000
 #define FULL_LOOK 12		/* looks until every export is asked for */
+
+#define OWNER_MAX 96
 
 #define REPLY_DISABLED 9
 #define REPLY_ALREADY_DISABLED 8
@@ -53,11 +58,30 @@ tell(struct bird *b)
 	b->changed(b->arg);
 }
 
+/* Whose the socket is, where that keeps us out: "" if it cannot be seen. */
+static const char *
+owner_print(const char *path, char buf[OWNER_MAX])
+{
+	const struct passwd *u;
+	const struct group *g;
+	struct stat st;
+
+	buf[0] = '\0';
+	if (stat(path, &st) < 0)
+		return buf;
+	u = getpwuid(st.st_uid);
+	g = getgrgid(st.st_gid);
+	snprintf(buf, OWNER_MAX, " (it is %s:%s, mode %04o)",
+	    u != NULL ? u->pw_name : "?", g != NULL ? g->gr_name : "?",
+	    st.st_mode & 07777);
+	return buf;
+}
+
 static void
 disconnected(struct bird *b, int err)
 {
 	enum bird_status s = BIRD_ABSENT;
-	char why[256];
+	char why[256], owner[OWNER_MAX] = "";
 
 	if (err == EACCES || err == EPERM)
 		s = BIRD_DENIED;
@@ -67,13 +91,18 @@ disconnected(struct bird *b, int err)
 	b->look = LOOK_END;
 	b->pending = b->refused = false;
 	b->configure |= bird_wanted(b);
-	if (s == BIRD_ABSENT)
+	b->asked_down = false;
+	if (s == BIRD_ABSENT) {
 		b->news |= view_clear(&b->view);
-	snprintf(why, sizeof(why), "%s: %s", b->socket,
+		down_free(b);
+	}
+	if (s == BIRD_DENIED)
+		owner_print(b->socket, owner);
+	snprintf(why, sizeof(why), "%s: %s%s", b->socket,
 	    err == EAGAIN ? "its queue of connections is full" :
 	    err == ECONNRESET ? "closed by BIRD" :
 	    err == EPROTO ? "an answer that BIRD does not give" :
-	    strerror(err));
+	    strerror(err), owner);
 	bird_status_set(b, s, why);
 	wake_in(b, back_off(&b->backoff_ms, BACKOFF_MAX_MS));
 }
@@ -93,7 +122,7 @@ talk_again(struct bird *b)
 static void
 look_begin(struct bird *b)
 {
-	b->look = LOOK_TABLES;
+	b->look = LOOK_AGAIN;
 	b->family = V4;
 	b->session = 0;
 	b->disabled[V4] = b->disabled[V6] = false;
@@ -123,6 +152,13 @@ look_next(struct bird *b)
 	int f;
 
 	switch (b->look) {
+	case LOOK_AGAIN:
+		if (down_next(b) != NULL) {
+			b->ask = ASK_AGAIN;
+			return true;
+		}
+		b->look = LOOK_TABLES;
+		/* FALLTHROUGH */
 	case LOOK_TABLES:
 		b->ask = ASK_TABLE;
 		return true;
@@ -154,12 +190,18 @@ look_next(struct bird *b)
 }
 
 static void
-command_print(const struct bird *b, char *buf, size_t len)
+command_print(struct bird *b, char *buf, size_t len)
 {
 	static const char *const channel[FAMILIES] = { "ipv4", "ipv6" };
 	const char *proto = bird_protocol[b->family];
 
 	switch (b->ask) {
+	case ASK_DOWN:
+		snprintf(buf, len, "show protocols");
+		break;
+	case ASK_AGAIN:
+		snprintf(buf, len, "disable \"%s\"", down_next(b));
+		break;
 	case ASK_CONFIGURE:
 		snprintf(buf, len, "configure");
 		break;
@@ -203,13 +245,27 @@ ask_send(struct bird *b)
 	command_print(b, command, sizeof(command));
 	log_debug("bird: %s", command);
 	b->ask_code = -1;
-	if (b->ask == ASK_SESSIONS)
+	if (b->ask == ASK_DOWN)
+		down_begin(b);
+	else if (b->ask == ASK_SESSIONS)
 		sessions_begin(&b->view);
 	else if (b->ask == ASK_TABLE || b->ask == ASK_EXPORTS)
 		routes_begin(asked_routes(b));
 	rc = client_send(&b->client, command);
 	if (rc < 0)
 		disconnected(b, -rc);
+}
+
+/* What is disabled, then the configure. */
+static void
+configure_next(struct bird *b)
+{
+	b->ask = b->asked_down ? ASK_CONFIGURE : ASK_DOWN;
+	b->configure = !b->asked_down;
+	b->asked_down = false;
+	b->looks = 0;
+	if (!b->refused)
+		bird_status_set(b, BIRD_BUSY, "");
 }
 
 /* A configure before anything else, then the look, then rest. */
@@ -219,15 +275,11 @@ ask_next(struct bird *b)
 	b->ask = ASK_NOTHING;
 	if (!b->client.up || b->client.busy || !bird_wanted(b))
 		return;
-	if (b->configure) {
-		b->configure = false;
-		b->ask = ASK_CONFIGURE;
-		b->looks = 0;
-		if (!b->refused)
-			bird_status_set(b, BIRD_BUSY, "");
+	if (b->configure && !down_holds(b)) {
+		configure_next(b);
 	} else if (!look_next(b)) {
 		/* the end of the look may have found one necessary */
-		if (b->configure)
+		if (b->configure && !down_holds(b))
 			ask_next(b);
 		else if (b->pending)
 			wake_in(b, back_off(&b->pending_ms, PENDING_MAX_MS));
@@ -282,10 +334,11 @@ on_disabled(struct bird *b)
 	const char *proto = bird_protocol[b->family];
 
 	if (b->ask_code == REPLY_DISABLED ||
-	    b->ask_code == REPLY_ALREADY_DISABLED)
+	    b->ask_code == REPLY_ALREADY_DISABLED) {
 		log_warnx("bird: disabled %s: all its addresses have to go and "
 		    "BIRD takes no new configuration", proto);
-	else
+		down_ours(b, b->family, true);
+	} else
 		log_warnx("bird: cannot disable %s: reply %04d", proto,
 		    b->ask_code);
 	b->look = LOOK_TABLES;
@@ -300,6 +353,14 @@ on_reply(struct bird *b, const struct bird_line *line)
 	int f = b->family;
 
 	switch (b->ask) {
+	case ASK_DOWN:
+		b->asked_down = !down_holds(b);
+		if (!b->asked_down)
+			look_begin(b);
+		break;
+	case ASK_AGAIN:
+		down_done(b, b->ask_code == REPLY_DISABLED);
+		break;
 	case ASK_CONFIGURE:
 		on_configured(b, line);
 		break;
@@ -309,6 +370,7 @@ on_reply(struct bird *b, const struct bird_line *line)
 		if (b->pending)
 			break;
 		accepted(b);
+		down_again(b);
 		look_begin(b);
 		break;
 	case ASK_TABLE:
@@ -326,6 +388,7 @@ on_reply(struct bird *b, const struct bird_line *line)
 		break;
 	case ASK_SESSIONS:
 		b->news |= sessions_end(v, b->full >= FULL_LOOK);
+		down_settle(b);
 		b->full = b->full >= FULL_LOOK ? 0 : b->full + 1;
 		b->look = LOOK_EXPORTS;
 		b->session = 0;
@@ -347,7 +410,9 @@ on_line(struct bird *b, const struct bird_line *line)
 {
 	if (b->ask_code < 0)
 		b->ask_code = line->code;
-	if (b->ask == ASK_SESSIONS)
+	if (b->ask == ASK_DOWN)
+		down_line(b, line);
+	else if (b->ask == ASK_SESSIONS)
 		sessions_line(&b->view, line);
 	else if (b->ask == ASK_TABLE || b->ask == ASK_EXPORTS)
 		routes_line(asked_routes(b), line);

@@ -81,24 +81,35 @@ sessions_begin(struct bird_view *v)
 }
 
 /* Names go into commands between quotes: BIRD's own letters only. */
-static bool
-name_ok(const char *s)
+bool
+bird_name_ok(const char *s)
 {
 	return s[strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	    "abcdefghijklmnopqrstuvwxyz0123456789_.:-")] == '\0';
+}
+
+bool
+view_state(struct bird_view *v, const struct bird_detail *d)
+{
+	int f;
+
+	for (f = 0; f < FAMILIES; f++) {
+		if (strcmp(d->name, bird_protocol[f]) != 0)
+			continue;
+		memcpy(v->state[f], d->value, sizeof(v->state[f]));
+		return true;
+	}
+	return false;
 }
 
 static void
 protocol_begin(struct bird_view *v, const struct bird_detail *d)
 {
 	struct bird_session *s;
-	int f;
 
 	v->in_session = false;
-	for (f = 0; f < FAMILIES; f++)
-		if (strcmp(d->name, bird_protocol[f]) == 0)
-			memcpy(v->state[f], d->value, sizeof(v->state[f]));
-	if (strcmp(d->kind, "BGP") != 0 || !name_ok(d->name) ||
+	view_state(v, d);
+	if (strcmp(d->kind, "BGP") != 0 || !bird_name_ok(d->name) ||
 	    v->nscan == SESSIONS_MAX)
 		return;
 	s = reallocarray(v->scan, v->nscan + 1, sizeof(*s));

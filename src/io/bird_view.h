@@ -54,6 +54,11 @@ void sessions_line(struct bird_view *v, const struct bird_line *line);
 /* `all`: ask for the exports of every session again. */
 bool sessions_end(struct bird_view *v, bool all);
 
+/* The state of one of our protocols; false: it is another one. */
+bool view_state(struct bird_view *v, const struct bird_detail *d);
+/* May the name stand in a command? */
+bool bird_name_ok(const char *s);
+
 /* To be called after routes of a session changed. */
 void peers_update(struct bird_view *v);
 

@@ -19,6 +19,7 @@ libxlbio_a_SOURCES += src/io/netlink_route.c src/io/netlink_neigh.c
 libxlbio_a_SOURCES += src/io/netlink_doubt.c src/io/netlink_port.c
 libxlbio_a_SOURCES += src/io/bird.c src/io/bird.h src/io/bird_private.h
 libxlbio_a_SOURCES += src/io/bird_talk.c src/io/bird_judge.c
+libxlbio_a_SOURCES += src/io/bird_down.c
 libxlbio_a_SOURCES += src/io/bird_client.c src/io/bird_client.h
 libxlbio_a_SOURCES += src/io/bird_include.c src/io/bird_include.h
 libxlbio_a_SOURCES += src/io/bird_view.c src/io/bird_view.h

@@ -13,7 +13,8 @@ import time
 from rig import Drive, check, run, scratch, wait_for
 
 COMMANDS = re.compile(
-    r"configure|configure status|show protocols all|disable \"xlb[46]\"|"
+    r"configure|configure status|show protocols( all)?|"
+    r"disable \"(xlb[46]|[\w.:-]+)\"|"
     r"show route protocol xlb[46]|"
     r"show route export '[\w.:-]+'\.ipv[46] protocol xlb[46]")
 A, B = "192.0.2.1", "192.0.2.2"
@@ -32,6 +33,7 @@ class FakeBird:
         # a test speaks, too: not into the middle of an answer
         self.writing = threading.Lock()
         self.tables = {"xlb4": [], "xlb6": []}
+        self.disabled = {}  # protocol: by "hand" or in the "file"
         self.commands = []
         self.connects = []
         self.wrong = []
@@ -91,18 +93,25 @@ class FakeBird:
     def answer(self, line):
         if line == "configure":
             self.load()
+            self.disabled = {name: by for name, by in self.disabled.items()
+                             if by == "file"}
             return "0002-Reading configuration\n0003 Reconfigured\n"
         if line.startswith("disable"):
             name = line.split('"')[1]
+            if name in self.disabled:
+                return f"0008-{name}: already disabled\n0000 \n"
+            self.disabled[name] = "hand"
             self.tables[name] = []
             return f"0009-{name}: disabled\n0000 \n"
         if line.startswith("show route protocol"):
             return self.routes(self.tables[line.split()[-1]])
-        if line == "show protocols all":
-            return ("2002-Name       Proto      Table      State  Since\n"
-                    "1002-xlb4       Static     xlb4t      up     12:00:00\n"
-                    "1002-xlb6       Static     xlb6t      up     12:00:00\n"
-                    "0000 \n")
+        if line in ("show protocols", "show protocols all"):
+            text = "2002-Name       Proto      Table      State  Since\n"
+            for name in sorted({*self.tables, *self.disabled}):
+                state = "down" if name in self.disabled else "up"
+                text += (f"1002-{name:10} Static     {name}t      "
+                         f"{state:6} 12:00:00\n")
+            return text + "0000 \n"
         return "0003-Daemon is up and running\n0000 \n"
 
     @staticmethod
@@ -444,6 +453,91 @@ def sessions_and_what_they_export():
         wait_for("one less", 7, lambda: drive.show(B + "/32") == (1, 1))
 
 
+def what_was_disabled_by_hand_stays_so():
+    """Somebody else's protocol: disabled again right after the configure. One
+    that bird.conf disables is left alone."""
+    with Scene() as (bird, drive):
+        bird.disabled = {"up4": "hand", "spare": "file"}
+        drive.set(A)
+        drive.until("synced")
+        check(bird.disabled == {"up4": "hand", "spare": "file"},
+              bird.disabled)
+        order = [c for _, c in bird.commands if not c.startswith("show r")]
+        at = order.index("configure")
+        check(order[at - 1:at + 3] == ["show protocols", "configure",
+                                       'disable "spare"', 'disable "up4"'],
+              order)
+        check(drive.seen("up4 was disabled by hand") and
+              not drive.seen("spare was"), "said of the one")
+
+
+def and_a_lost_connection_does_not_forget_it():
+    def hook(command):
+        if command == 'disable "up4"' and bird.count(command) == 1:
+            bird.drop()
+            return ""
+        return None
+
+    with Scene() as (bird, drive):
+        bird.disabled = {"up4": "hand"}
+        bird.hook = hook
+        drive.set(A)
+        wait_for("disabled again", 5, lambda: bird.disabled)
+        drive.until("synced")
+        check(bird.count("configure") == 2, "asked again")
+
+
+def and_when_the_configure_is_pending():
+    """0005: the new configuration comes into force later."""
+    def hook(command):
+        if command == "configure":
+            return "0005 Reconfiguration already in progress, queueing\n"
+        if command == "configure status" and bird.count(command) == 2:
+            FakeBird.answer(bird, "configure")
+        elif command == "configure status":
+            return "0005-Reconfiguration in progress\n0000 \n"
+        return None
+
+    with Scene() as (bird, drive):
+        bird.disabled = {"up4": "hand"}
+        bird.hook = hook
+        drive.set(A)
+        drive.until("synced")
+        check(bird.disabled == {"up4": "hand"}, bird.disabled)
+
+
+def our_own_disabled_by_hand_holds_everything():
+    """A configure would announce what the operator has taken off."""
+    with Scene() as (bird, drive):
+        drive.set(A, B, "2001:db8::1")
+        drive.until("synced")
+        FakeBird.answer(bird, 'disable "xlb4"')
+        drive.until("disabled", 7)
+        check("protocol xlb4 was disabled by hand" in drive.status and
+              "changes wait" not in drive.status, drive.status)
+        n = bird.count("configure")
+        # a change waits; a family of which all has to go goes
+        at, _, _ = drive.set(A)
+        wait_for("told that it waits", 5,
+                 lambda: "changes wait" in drive.status)
+        wait_for("IPv6 to go", 3, lambda: not bird.tables["xlb6"])
+        check(bird.count("configure") == n, "nothing was configured")
+        check(bird.disabled == {"xlb4": "hand", "xlb6": "hand"},
+              bird.disabled)
+        # a successor knows which of the two it disabled itself
+        drive.kill()
+        second = Drive(bird.directory, bird.path)
+        second.set(A)
+        second.until("disabled", 5)
+        check("xlb4" in second.status, second.status)
+        check(bird.count("configure") == n, "nor by the successor")
+        del bird.disabled["xlb4"]  # the operator says `enable xlb4`
+        second.until("synced", 7)
+        check(bird.count("configure") == n + 1 and not bird.disabled,
+              "what waited came, and xlb6 with it")
+        second.close()
+
+
 if __name__ == "__main__":
     raise SystemExit(not run([
         plain_answers, pending_is_polled, queued_is_pending_too,
@@ -452,4 +546,7 @@ if __name__ == "__main__":
         another_protocol_is_told_and_not_hammered, no_greeting,
         no_answer_to_configure, shutting_down, one_configure_in_flight,
         a_long_listing_does_not_delay, access_denied_by_restriction,
-        sessions_and_what_they_export]))
+        sessions_and_what_they_export, what_was_disabled_by_hand_stays_so,
+        and_a_lost_connection_does_not_forget_it,
+        and_when_the_configure_is_pending,
+        our_own_disabled_by_hand_holds_everything]))

@@ -358,11 +358,41 @@ def a_disabled_protocol_is_told(lab):
     at = time.monotonic()
     lab.birdc("disable", '"xlb4"')
     lab.routes.when(False, A, at)
-    lab.d.until("differs", 7)
-    check("protocol xlb4 is down" in lab.d.status, lab.d.status)
+    lab.d.until("disabled", 7)
+    check("protocol xlb4 was disabled" in lab.d.status, lab.d.status)
+    # a change waits, but a family of which everything has to go
+    at, _, _ = lab.d.set(B)
+    lab.routes.when(False, C6, at)
+    wait_for("told", 5, lambda: "changes wait" in lab.d.status)
     check(lab.configures() == before, "it stays as the operator wants it")
+    at = time.monotonic()
     lab.birdc("enable", '"xlb4"')
     lab.d.until("synced", 7)
+    lab.routes.when(True, B, at)
+    lab.d.set(A, C6)
+    lab.d.until("synced")
+    lab.routes.when(True, C6, at)
+
+
+def a_session_disabled_by_hand_stays_so(lab):
+    lab.birdc("disable", '"xlb_peer1"')
+    wait_for("the session's end", 5, lambda: not lab.routes.has(A))
+    before = lab.configures()
+    at, _, _ = lab.d.set(B, C6)
+    lab.d.until("synced")
+    check(lab.configures() == before + 1, "configured")
+    check(lab.d.show(B + "/32") == (1, 0), "in BIRD, exported to nobody")
+    time.sleep(1.5)     # a connect retry's time
+    check("xlb_peer1  BGP        ---        down" in
+          lab.birdc("show", "protocols"), lab.birdc("show", "protocols"))
+    check(not [e for e in lab.routes.events if e[0] > at and e[2] == B],
+          "B never came to the peer")
+    lab.birdc("enable", '"xlb_peer1"')
+    lab.wait_sessions()
+    lab.routes.when(True, B, at, 10)
+    lab.d.set(A, C6)
+    lab.d.until("synced")
+    lab.routes.when(True, A, at)
 
 
 def drift_of_the_file_is_repaired(lab):
@@ -492,7 +522,8 @@ def without_permission(lab):
     d = lab.drive(wrap=lab.enter("lb") + nobody)
     d.set(A)
     d.until("permission denied", 3)
-    check(d.seen("log .*permission denied"), "logged")
+    check(d.seen("log .*permission denied") and
+          "(it is root:root, mode 0660)" in d.status, d.status)
     os.chmod(lab.socket(), 0o666)
     d.until("differs", 5)
     check("xlb0 is down or absent" in d.status, d.status)
@@ -573,6 +604,7 @@ def main():
         a_burst_is_few_configures, graceful_shutdown_reaches_the_peer,
         a_restart_of_ours_adopts, a_dead_holder_of_xlb0_withdraws,
         the_emergency_stop_is_told, a_disabled_protocol_is_told,
+        a_session_disabled_by_hand_stays_so,
         drift_of_the_file_is_repaired, a_broken_bird_conf, a_stopped_bird,
         bird_restarts, without_the_include_line, without_permission,
         an_unwritable_include_withdraws_what_it_can, many_routes,
