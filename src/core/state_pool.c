@@ -164,6 +164,8 @@ pool_judge(struct state_build *b, const struct conf_pool *c,
 	if (c->min_healthy_percent)
 		p->needed = (uint32_t)((c->nbackend * c->min_healthy + 99) /
 		    100);
+	if (p->needed == 0)	/* of no backends at all */
+		p->needed = 1;
 	for (i = 0; i < c->nbackend; i++)
 		p->eligible += p->member[i].why == MEMBER_ELIGIBLE;
 	/* Not before anything is known: a node that has just started would

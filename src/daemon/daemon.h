@@ -112,7 +112,8 @@ struct daemon {
 	struct state wanted;
 	struct ring_cache *rings;
 	struct prog_link *link;	/* as conf->interface */
-	bool datapath;		/* attached as wanted */
+	bool refused;		/* an interface that is up is not attached */
+	bool datapath;		/* all that are up are, as wanted; there is one */
 	size_t failed;		/* operations that failed */
 	uint64_t drift;		/* repairs of what nobody asked for */
 	int64_t changed;	/* CLOCK_REALTIME ns of the last change; 0 */

@@ -150,16 +150,14 @@ reply_result(struct ctl_request *rq, json_t *result)
 static const char *
 not_forwarding(const struct daemon *d)
 {
-	bool attached = false, refused = false;
+	bool attached = false;
 	size_t i;
 
 	if (d->config->conf->ninterface == 0)
 		return "no interfaces are configured";
-	for (i = 0; i < d->config->conf->ninterface; i++) {
+	for (i = 0; i < d->config->conf->ninterface; i++)
 		attached |= d->link[i].attached;
-		refused |= !d->link[i].attached && d->link[i].ifindex != 0;
-	}
-	if (refused)
+	if (d->refused)
 		return "an interface is not attached as wanted";
 	if (!attached)
 		return "no interface is attached";

@@ -167,15 +167,17 @@ run_attach(struct run *r)
 		return;
 	d->attached = true;
 	prog_attach(d->prog, c->interface, c->ninterface, d->link);
-	d->datapath = true;
+	d->refused = false;
 	for (i = 0; i < c->ninterface; i++) {
 		netlink_if(d->nl, c->interface[i].name, &nif);
-		up |= d->link[i].attached && nif.up;
-		/* no packet comes in where there is no interface */
-		d->datapath &= d->link[i].attached || d->link[i].ifindex == 0;
+		/* no packet comes in by one that is down, or not there */
+		if (nif.up && d->link[i].attached)
+			up = true;
+		else if (nif.up)
+			d->refused = true;
 		d->drift += d->link[i].again;
 	}
-	d->datapath &= up;
+	d->datapath = up && !d->refused;
 }
 
 static void

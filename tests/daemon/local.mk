@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # xlbd and xlb together, one node in namespaces of its own, with a real BIRD.
 DAEMON_TESTS = tests/daemon/test_node.py tests/daemon/test_views.py
+DAEMON_TESTS += tests/daemon/test_announce.py
 EXTRA_DIST += $(DAEMON_TESTS) tests/daemon/node.py

@@ -3,6 +3,7 @@
 of their own. Everything goes away at the end, whatever happens."""
 
 import atexit
+import functools
 import json
 import os
 import pathlib
@@ -13,6 +14,10 @@ import sys
 import tempfile
 import time
 
+sys.path.append(os.path.join(os.environ.get("top_srcdir", "."),
+                             "tests/decap"))
+import tap  # noqa: E402
+
 BUILD = pathlib.Path(os.environ.get("top_builddir", "."))
 SRC = pathlib.Path(os.environ.get("top_srcdir", "."))
 BPFFS = pathlib.Path("/sys/fs/bpf")
@@ -20,6 +25,11 @@ VIP = "203.0.113.10"
 BGP = ("bgp: {local_as: 65001, hold: 0s, linger: 0s, graceful_shutdown: 0s, "
        "neighbors: [{address: 10.0.1.254, as: 65000}]}")
 BACKENDS = "{name: a, address: 10.0.1.11}, {name: b, address: 10.0.1.12}"
+
+
+def check(cond, *what):
+    if not cond:
+        raise RuntimeError(" ".join(str(w) for w in what))
 
 
 def run(*argv, check=True, **kw):
@@ -102,8 +112,15 @@ class Node:
                 *(str(a) for a in argv)]
 
     def start(self, *argv, **kw):
+        return self._start(self.inside(*argv), **kw)
+
+    def start_far(self, *argv):
+        return self._start(["nsenter", f"--net=/run/netns/{self.far}", "--",
+                            *argv])
+
+    def _start(self, argv, **kw):
         with open(self.log, "ab") as log:
-            p = subprocess.Popen(self.inside(*argv), stdout=log, stderr=log,
+            p = subprocess.Popen(argv, stdout=log, stderr=log,
                                  stdin=subprocess.DEVNULL, **kw)
         self.process.append(p)
         return p
@@ -124,6 +141,10 @@ class Node:
             self.dir / "bird.ctl", "-P", self.dir / "bird.pid")
         wait("BIRD", lambda: "xlb4" in self.birdc("show protocols"))
 
+    def stop_bird(self):
+        self.bird.terminate()
+        self.bird.wait()
+
     def birdc(self, command):
         return run("birdc", "-s", self.dir / "bird.ctl", command,
                    check=False).stdout
@@ -135,11 +156,12 @@ class Node:
     # ---- xlbd ---------------------------------------------------------
 
     def configure(self, interfaces="{name: eth0}", bgp=BGP, more="",
-                  node="node: {name: n}", listen="tcp/80", address=VIP):
+                  node="node: {name: n}", listen="tcp/80", address=VIP,
+                  pool="", backends=BACKENDS):
         self.file.write_text(f"""{node}
 interfaces: [{interfaces}]
 {bgp}
-pools: {{web: {{backends: [{BACKENDS}]}}}}
+pools: {{web: {{{pool}backends: [{backends}]}}}}
 services: [{{name: www, addresses: [{address}], listen: [{listen}], pool: web}}]
 {more}
 metrics: {{listen: off}}
@@ -185,3 +207,28 @@ metrics: {{listen: off}}
 
     def said(self):
         return self.log.read_text()
+
+
+def case(n, fn):
+    start = len(n.said())
+    try:
+        fn(n)
+    except Exception:
+        print("# " + n.said()[start:].replace("\n", "\n# "))
+        raise
+    finally:
+        n.stop_xlbd()
+
+
+def main(cases, why=None):
+    """Runs the functions, or (name, function) pairs, each with the node as its
+    argument: TAP, and the exit status. `why` not, if it is already known."""
+    why = why or why_not()
+    if why:
+        tap.plan_skip(why)
+    n = Node()
+    n.start_bird()
+    named = [c if isinstance(c, tuple) else (c.__name__, c) for c in cases]
+    return tap.run([(name, functools.partial(case, n, fn))
+                    for name, fn in named
+                    if len(sys.argv) < 2 or fn.__name__ in sys.argv])

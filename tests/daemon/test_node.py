@@ -3,7 +3,6 @@
 """What becomes of one node: reload, restart, stop, and what is not as it
 should be."""
 
-import functools
 import json
 import os
 import re
@@ -13,15 +12,7 @@ import socket
 import sys
 
 import node
-from node import VIP, wait
-
-sys.path.append(str(node.SRC / "tests/decap"))
-import tap  # noqa: E402
-
-
-def check(cond, *what):
-    if not cond:
-        raise RuntimeError(" ".join(str(w) for w in what))
+from node import VIP, check, wait
 
 
 def reload_is(n, status, text=""):
@@ -405,26 +396,5 @@ CASES = (
 )
 
 
-def case(n, fn):
-    start = len(n.said())
-    try:
-        fn(n)
-    except Exception:
-        print("# " + n.said()[start:].replace("\n", "\n# "))
-        raise
-    finally:
-        n.stop_xlbd()
-
-
-def main():
-    why = node.why_not()
-    if why:
-        tap.plan_skip(why)
-    n = node.Node()
-    n.start_bird()
-    return tap.run([(name, functools.partial(case, n, fn))
-                    for name, fn in CASES])
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(node.main(CASES))

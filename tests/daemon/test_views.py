@@ -5,7 +5,6 @@ to each what it asked for, and nothing is told when nobody reads; lists and
 counters are what doc/json.md says."""
 
 import ctypes
-import functools
 import json
 import mmap
 import os
@@ -19,21 +18,13 @@ import threading
 import time
 
 import node
-from node import VIP, wait
-
-sys.path.append(str(node.SRC / "tests/decap"))
-import tap  # noqa: E402
+from node import VIP, check, wait
 
 LISTENING = 144     # in struct xlb_settings
 CLONE_NEWNET = 0x40000000
 BPF_OBJ_GET = 7
 SYS_BPF = {"x86_64": 321, "aarch64": 280}.get(platform.machine())
 libc = ctypes.CDLL(None, use_errno=True)
-
-
-def check(cond, *what):
-    if not cond:
-        raise RuntimeError(" ".join(str(w) for w in what))
 
 
 def up(n, **kw):
@@ -441,29 +432,9 @@ CASES = [lookup_says_what_packets_do, lists_are_as_documented, said_as_it_happen
          daemon_ends, reload_while_reading, text_and_count]
 
 
-def case(n, fn):
-    try:
-        fn(n)
-    except Exception:
-        print("# xlbd:", *n.said().splitlines()[-6:], sep="\n#   ")
-        raise
-    finally:
-        for p in n.process:
-            if "events" in p.args and p.poll() is None:
-                p.kill()
-        n.stop_xlbd()
-
-
 def main():
-    why = node.why_not()
-    if why is None and SYS_BPF is None:
-        why = "does not know this machine's number of bpf(2)"
-    if why:
-        tap.plan_skip(why)
-    n = node.Node()
-    n.start_bird()
-    return tap.run([(fn.__name__, functools.partial(case, n, fn))
-                    for fn in CASES if len(sys.argv) < 2 or fn.__name__ in sys.argv])
+    return node.main(CASES, why=None if SYS_BPF else
+                     "does not know this machine's number of bpf(2)")
 
 
 if __name__ == "__main__":

@@ -172,6 +172,18 @@ why_members_are_not_eligible(void **state)
 }
 
 static void
+half_of_nothing_is_not_enough(void **state)
+{
+	struct state s;
+
+	(void)state;
+	conf(HEAD WEB "pools: {p: {min_healthy: 50%, backends: []}}\n");
+	s = build();
+	assert_int_equal(s.pool[0].needed, 1);
+	assert_false(s.pool[0].ready);
+}
+
+static void
 enough_is_a_count_or_a_percentage_rounded_up(void **state)
 {
 	static const struct {
@@ -910,6 +922,7 @@ main(void)
 {
 	const struct CMUnitTest test[] = {
 		CASE(why_members_are_not_eligible),
+		CASE(half_of_nothing_is_not_enough),
 		CASE(enough_is_a_count_or_a_percentage_rounded_up),
 		CASE(a_pool_may_fail_open),
 		CASE(a_backend_may_ask_for_no_new_flows),
