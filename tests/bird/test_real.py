@@ -4,25 +4,22 @@
 peer that sees what is announced. Two network namespaces, xlbbN-lb and
 xlbbN-rt, are made and removed."""
 
-import ctypes
 import os
 import re
 import shutil
 import signal
-import socket
 import statistics
-import struct
 import subprocess
 import sys
-import threading
 import time
 
+sys.path.append(os.path.join(os.environ.get("top_srcdir", "."),
+                             "tests/fabric"))
+from route_watch import Routes  # noqa: E402
 from rig import DRIVE, Drive, at_end, check, run, scratch, skip_all, \
     wait_for
 
 A, B, C6 = "192.0.2.1", "192.0.2.2", "2001:db8:5::1"
-RTM_NEWROUTE, RTM_DELROUTE = 24, 25
-RTA_DST = 1
 
 RT_CONF = """
 log "{dir}/rt.log" all;
@@ -49,55 +46,6 @@ protocol bgp lb6 from lb {{
 def command(*args, **kw):
     return subprocess.run(args, check=True, text=True, stdout=subprocess.PIPE,
                           **kw).stdout
-
-
-class Routes(threading.Thread):
-    """The kernel's routes in a namespace, as they come and go."""
-
-    def __init__(self, netns):
-        super().__init__(daemon=True)
-        self.netns = netns
-        self.events = []
-        self.ready = threading.Event()
-
-    def run(self):
-        libc = ctypes.CDLL(None, use_errno=True)
-        with open(self.netns, "rb") as ns:
-            # this thread alone
-            check(libc.setns(ns.fileno(), 0x40000000) == 0, "setns")
-        sock = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)
-        sock.setsockopt(socket.SOL_SOCKET, 33, 4 << 20)    # SO_RCVBUFFORCE
-        sock.bind((0, 0x40 | 0x400))    # IPv4 and IPv6 routes
-        self.ready.set()
-        while True:
-            data = sock.recv(65536)
-            at = time.monotonic()
-            while len(data) >= 16:
-                size, kind = struct.unpack_from("=IH", data)
-                self._message(at, kind, data[16:size])
-                data = data[(size + 3) & ~3:]
-
-    def _message(self, at, kind, body):
-        family = body[0]
-        at_attr = 12
-        while at_attr + 4 <= len(body):
-            size, attr = struct.unpack_from("=HH", body, at_attr)
-            if attr == RTA_DST:
-                dst = socket.inet_ntop(family,
-                                       body[at_attr + 4:at_attr + size])
-                self.events.append((at, kind == RTM_NEWROUTE, dst))
-            at_attr += (size + 3) & ~3
-
-    def has(self, dst):
-        return next((a for _, a, d in reversed(self.events) if d == dst),
-                    False)
-
-    def when(self, added, dst, since, timeout=3):
-        """How long after `since` the route came (or went), in seconds."""
-        return wait_for(
-            f"{dst} {'added' if added else 'removed'} at the peer", timeout,
-            lambda: next((t - since + 1e-9 for t, a, d in list(self.events)
-                          if a == added and d == dst and t >= since), None))
 
 
 class Lab:

@@ -186,12 +186,13 @@ class Process:
     """A process in a session of its own; its output goes to a file."""
 
     def __init__(self, ns, name, argv, log, stdin=subprocess.DEVNULL,
-                 stdout=None):
+                 stdout=None, env=None, pass_fds=()):
         self.name, self.log = name, log
         with open(log, "ab") as out:
             self.popen = subprocess.Popen(
                 enter(ns) + [str(a) for a in argv], stdin=stdin,
-                stdout=stdout or out, stderr=out, start_new_session=True)
+                stdout=stdout or out, stderr=out, start_new_session=True,
+                env=env, pass_fds=pass_fds)
         stat = process_stat(self.popen.pid)
         with open(SESSIONS, "a", encoding="ascii") as f:
             f.write(f"{self.popen.pid} {stat[2]} {name}\n")
