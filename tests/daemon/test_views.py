@@ -6,9 +6,7 @@ counters are what doc/json.md says."""
 
 import ctypes
 import json
-import mmap
 import os
-import platform
 import re
 import signal
 import socket
@@ -20,10 +18,11 @@ import time
 import node
 from node import VIP, check, wait
 
+sys.path.append(str(node.SRC / "tests/fabric"))
+from pinned import SYS_BPF, map_open  # noqa: E402
+
 LISTENING = 144     # in struct xlb_settings
 CLONE_NEWNET = 0x40000000
-BPF_OBJ_GET = 7
-SYS_BPF = {"x86_64": 321, "aarch64": 280}.get(platform.machine())
 libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -103,17 +102,8 @@ class Reader:
 
 def listening(n):
     """The word that the program looks at."""
-    path = ctypes.create_string_buffer(os.fsencode(n.bpf / "tables"))
-    attr = ctypes.create_string_buffer(struct.pack(
-        "=QII", ctypes.addressof(path), 0, 0))
-    fd = libc.syscall(SYS_BPF, BPF_OBJ_GET, attr, 16)
-    if fd < 0:
-        raise OSError(ctypes.get_errno(), "BPF_OBJ_GET")
-    try:
-        with mmap.mmap(fd, 4096, mmap.MAP_SHARED, mmap.PROT_READ) as tables:
-            return struct.unpack_from("=I", tables, LISTENING)[0]
-    finally:
-        os.close(fd)
+    with map_open(n.bpf / "tables", 4096) as tables:
+        return struct.unpack_from("=I", tables, LISTENING)[0]
 
 
 def documented(section="events"):

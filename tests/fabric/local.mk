@@ -5,14 +5,16 @@ EXTRA_DIST += tests/fabric/veth.bpf.c tests/fabric/lab.py \
 	tests/fabric/fabric.py tests/fabric/frames.py \
 	tests/fabric/http_client.py tests/fabric/conftest.py \
 	tests/fabric/demo.py tests/fabric/supervisor.py \
-	tests/fabric/route_watch.py
+	tests/fabric/route_watch.py tests/fabric/pinned.py \
+	tests/fabric/health_stub.py
 EXTRA_DIST += tests/fabric/test_network.py tests/fabric/test_wrapper.py \
 	tests/fabric/test_traffic.py tests/fabric/test_backends.py \
 	tests/fabric/test_nodes.py tests/fabric/test_reload.py \
 	tests/fabric/test_drain.py tests/fabric/test_redirect.py \
 	tests/fabric/test_lifecycle.py tests/fabric/test_forward.py \
 	tests/fabric/test_events.py tests/fabric/test_stable.py \
-	tests/fabric/streams.py tests/fabric/test_supervised.py
+	tests/fabric/streams.py tests/fabric/test_supervised.py \
+	tests/fabric/test_peers.py
 
 noinst_DATA += tests/fabric/veth.bpf.o
 CLEANFILES += tests/fabric/veth.bpf.o
