@@ -213,6 +213,7 @@ static int
 on_start(sd_event_source *s, uint64_t usec, void *arg)
 {
 	struct daemon *d = arg;
+	int rc;
 
 	(void)usec;
 	if (!hops_known(d) &&
@@ -231,6 +232,11 @@ on_start(sd_event_source *s, uint64_t usec, void *arg)
 	    d->config->conf->npool,
 	    prog_adopted(d->prog) ? ", adopted what was there" : "");
 	notify_ready("serving");
+	/* its first word starts the manager's clock, ready or not: it would run
+	 * while the verifier works */
+	rc = sd_event_set_watchdog(d->ev, true);
+	if (rc < 0)
+		log_warnx("watchdog: %s", strerror(-rc));
 	if (d->stop_asked)
 		lifecycle_stop(d, false, NULL);
 	return 0;
@@ -286,8 +292,6 @@ start_signals(struct daemon *d)
 		rc = sd_event_add_signal(d->ev, NULL, SIGTERM, on_term, d);
 	if (rc >= 0)
 		rc = sd_event_add_signal(d->ev, NULL, SIGINT, on_term, d);
-	if (rc >= 0)
-		rc = sd_event_set_watchdog(d->ev, true);
 	return rc;
 }
 
@@ -419,8 +423,10 @@ daemon_run(const struct options *opt, struct prober *prober, bool *again)
 	config_free(c);
 	*again = d.again;
 	daemon_close(&d);
-	if (d.again)
+	if (d.again) {
 		pass_tun(d.tun);
+		notify_alive();	/* the manager's clock runs on */
+	}
 	return rc;
 }
 

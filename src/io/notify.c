@@ -56,6 +56,12 @@ notify_status(const char *status)
 }
 
 void
+notify_alive(void)
+{
+	check(sd_notify(0, "WATCHDOG=1"));
+}
+
+void
 notify_reloading(void)
 {
 	struct timespec ts;

@@ -10,6 +10,7 @@
 
 void notify_ready(const char *status);
 void notify_status(const char *status);
+void notify_alive(void);		/* the watchdog's clock begins anew */
 void notify_reloading(void);
 void notify_stopping(void);
 void notify_extend(uint64_t usec);	/* EXTEND_TIMEOUT_USEC */

@@ -218,7 +218,10 @@ class Supervisor(threading.Thread):
             self.state = "active"
             self.say("ready")
             self.fed()
+        # in whatever state, as systemd: a word too early starts the clock
         if said.get("WATCHDOG") == "1":
+            if self.state == "activating":
+                self.say("early watchdog")
             self.fed()
         if said.get("STOPPING") == "1":
             self.state = "deactivating"
@@ -226,7 +229,7 @@ class Supervisor(threading.Thread):
             self.say("stopping")
 
     def fed(self):
-        if self.state == "active" and self.watchdog() > 0:
+        if self.watchdog() > 0:
             self.deadline["watchdog"] = time.monotonic() + self.watchdog()
 
     def expire(self):

@@ -60,6 +60,7 @@ def test_killed_and_hung(fabric):
     with supervised(fabric) as unit:
         assert list(unit.store) == ["xlb0"] and len(unit.store["xlb0"]) == 1
         assert not unit.count("stored without")
+        assert not unit.count("early watchdog"), "a slow start would be ended"
         with nothing_moves(fabric):
             unit.signal(signal.SIGKILL)
             unit.wait_restart(2)

@@ -73,13 +73,18 @@ class Root:
                 raise RuntimeError(f"find failed in {self.path}")
 
 
-def userland(work, busybox, build, programs):
-    """The part that all kernels share. Programs: paths in the build tree."""
+def busybox_root(work, busybox, but=()):
     root = Root(work / "root")
     root.copy(busybox, "/bin/busybox")
     for name in run(busybox, "--list").split():
-        if name not in TOOLS + ("sh", "busybox"):
+        if name not in (*but, "busybox"):
             (root.path / "bin" / name).symlink_to("busybox")
+    return root
+
+
+def userland(work, busybox, build, programs):
+    """The part that all kernels share. Programs: paths in the build tree."""
+    root = busybox_root(work, busybox, TOOLS + ("sh",))
     for name in (*TOOLS, SHELL):
         root.tool(name)
     (root.path / "bin/sh").symlink_to(SHELL)
@@ -99,7 +104,8 @@ def userland(work, busybox, build, programs):
     return out
 
 
-def initramfs(work, userland_cpio, kernel):
+def initramfs(work, parts, kernel):
+    """Of packed ones and the kernel's modules."""
     root = Root(work / "modules")
     (root.path / "lib/modules").mkdir()
     for file in (kernel / "modules").iterdir():
@@ -108,7 +114,7 @@ def initramfs(work, userland_cpio, kernel):
     root.pack(own)
     out = work / "initramfs"
     with open(out, "wb") as file:
-        for part in (userland_cpio, own):
+        for part in (*parts, own):
             with open(part, "rb") as data:
                 shutil.copyfileobj(data, file)
     return out

@@ -10,6 +10,10 @@ VIP4=203.0.113.10
 VIP6=2001:db8:5::10
 n=0 bad=0
 
+log_print() {
+	cat /tmp/xlbd.log
+}
+
 ok() {		# NAME COMMAND...: passes if the command does
 	local name=$1 out
 	shift
@@ -19,7 +23,7 @@ ok() {		# NAME COMMAND...: passes if the command does
 	else
 		bad=$((bad + 1))
 		echo "$out" | sed 's/^/# /'
-		sed 's/^/# xlbd: /' /tmp/xlbd.log
+		log_print | sed 's/^/# xlbd: /'
 		echo "not ok $n - $name"
 	fi
 }
