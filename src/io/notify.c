@@ -58,7 +58,8 @@ notify_status(const char *status)
 void
 notify_alive(void)
 {
-	check(sd_notify(0, "WATCHDOG=1"));
+	if (sd_watchdog_enabled(0, NULL) > 0)
+		check(sd_notify(0, "WATCHDOG=1"));
 }
 
 void

@@ -271,6 +271,8 @@ def test_from_a_death_to_the_withdrawal(whole, gobgp, n):
           "median (best): ring {}, first route gone at a BIRD peer's kernel "
           "{}, last {}, at GoBGP {}".format(*(
               f"{m:.1f} ({b:.1f})" for m, b in zip(median, best))))
-    assert best[0] < 10, rows
+    # sanitizers make two to three times as much of it
+    slow = 4 if "-fsanitize" in (whole.build / "Makefile").read_text() else 1
+    assert best[0] < 10 * slow, rows
     if n == 1:
-        assert best[1] < 20, rows
+        assert best[1] < 20 * slow, rows

@@ -22,7 +22,7 @@ def supervised(fabric, **values):
     s = Supervisor(fabric, NODE, [fabric.program("xlbd"),
                                   *fabric.options(NODE)],
                    fabric.build / "etc/xlb.service",
-                   **{"WatchdogSec": "1", **values})
+                   **{"WatchdogSec": "3", **values})
     fabric.daemon[NODE] = s
     s.start()
     try:
@@ -70,7 +70,7 @@ def test_killed_and_hung(fabric):
             unit.wait_restart(3)
             took = unit.when("watchdog") - stopped
             assert unit.count(f"ended {-signal.SIGABRT}") == 1, unit.events
-            assert 0.3 < took < 3, took
+            assert 1 < took < 6, took
             # SIGTERM without a job is a restart, too: it ends by itself, and
             # leaves all as it is
             fabric.must(NODE, "restart")
