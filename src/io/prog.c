@@ -26,6 +26,8 @@ prog_check(const struct prog_config *c)
 	rc = load_init(c, &l);
 	if (rc == 0)
 		rc = load_pins(&l);
+	if (rc == 0)
+		rc = load_run(&l);
 	load_fini(&l);
 	return rc;
 }

@@ -35,7 +35,8 @@ int prog_open(const struct prog_config *c, struct prog **out);
 int prog_grow(struct prog *p, const struct prog_config *c);
 
 /* `xlbd --preflight`: would prog_open() adopt what is pinned there (or start
- * anew)? Changes nothing. 0, or -errno after logging why not. */
+ * anew), and does this kernel take the program on it? Changes nothing. 0, or
+ * -errno after logging why not. */
 int prog_check(const struct prog_config *c);
 void prog_close(struct prog *p);	/* everything stays pinned */
 struct maps *prog_maps(struct prog *p);

@@ -165,6 +165,43 @@ def bird_dies(n):
          n.status()["addresses"][0]["reason"] == "")
 
 
+def preflight(n, status, text=""):
+    before = sorted(n.bpf.rglob("*"))
+    p = node.run(*n.inside(node.BUILD / "src/xlbd", *n.options(),
+                           "--preflight"), check=False)
+    check(p.returncode == status and text in p.stderr, "preflight:",
+          p.returncode, p.stderr)
+    check(sorted(n.bpf.rglob("*")) == before, "pins have changed")
+
+
+def preflights(n):
+    """What a new xlbd would make of what is there; it changes nothing."""
+    n.configure()
+    preflight(n, 0)
+    up(n)
+    preflight(n, 0)
+    n.configure(more="flow_table: {entries: 2097152}")
+    preflight(n, 0)
+    n.configure(more="flow_table: {entries: 1024}")
+    preflight(n, 1, "a table in use does not shrink")
+    for key, value in (("table_size", 251), ("seed", 7)):
+        n.configure(more=f"maglev: {{{key}: {value}}}")
+        preflight(n, 1, f"the configuration says {value}: drain the node, then "
+                  "xlb restart --flush")
+    n.configure(more="nonsense: 1")
+    preflight(n, 3, f"{n.file}:6:1: nonsense: unknown key")
+    n.configure()
+    check(n.announced(), "withdrawn")
+    killed(n)
+    preflight(n, 0)
+    (n.bpf / "stats").unlink()
+    node.run("bpftool", "map", "create", n.bpf / "stats", "type", "array",
+             "key", "4", "value", "8", "entries", "1", "name", "stats")
+    preflight(n, 1, "maps: stats: value size 8 is pinned, this xlbd needs ")
+    (n.bpf / "tables").unlink()
+    preflight(n, 1, "is pinned, tables is not: drain the node, then xlb")
+
+
 def stop_is_left_alone(n):
     slow = node.BGP.replace("graceful_shutdown: 0s", "graceful_shutdown: 2s")
     up(n, bgp=slow)
@@ -392,6 +429,7 @@ CASES = (
     ("what diff foretells happens", diff_foretells),
     ("a pool that is renamed moves nothing", renamed),
     ("a service that changes its pool", pool_changed),
+    ("the preflight names what does not fit, and changes nothing", preflights),
     ("a stop: no second one, no reload", stop_is_left_alone),
 )
 

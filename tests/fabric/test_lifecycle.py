@@ -77,19 +77,6 @@ def test_exit_statuses_of_xlbd(fabric, args, status):
     assert got.returncode == status, got.stderr
 
 
-def test_preflight(fabric):
-    """Would this binary start on what is there? It changes nothing."""
-    argv = [fabric.program("xlbd"), *fabric.options("lb1"), "--preflight"]
-    assert fabric.run("lb1", *argv, check=False).returncode == 0
-    fabric.write_config("lb1", "nonsense: [")
-    got = fabric.run("lb1", *argv, check=False)
-    assert got.returncode == 3 and "xlb.yaml:2:1: " in got.stderr
-    fabric.write_config("lb1", fabric.config("lb1",
-                                             maglev="table_size: 251"))
-    got = fabric.run("lb1", *argv, check=False)
-    assert got.returncode == 1 and "--flush" in got.stderr
-
-
 def test_damaged_state_is_ignored_with_a_warning(fabric):
     state = lab.RUN / "lb1/state"
     fabric.daemon["lb1"].signal(signal.SIGTERM)
