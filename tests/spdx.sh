@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Every source names its licence near the top. Exempt: the licence itself, and
-# inputs and expected outputs of tests, whose bytes and line numbers matter.
+# Every source names its licence near the top. Exempt: the licence itself, files
+# whose form Debian gives, and inputs and expected outputs of tests, whose bytes
+# and line numbers matter.
 cd "${top_srcdir:-$(dirname "$0")/..}" || exit 99
 
 if [ -e .git ]; then
@@ -10,7 +11,8 @@ else	# the tarball: what a build leaves beside the source is not asked
 	find . -type f | sed 's,^\./,,' | grep -v -e '^_' -e '^build' \
 	    -e '^autom4te.cache/' -e 'Makefile.in$' -e '^aclocal.m4$' \
 	    -e '^configure$' -e '~$' -e '\.py[co]$'
-fi | grep -v -e '^COPYING$' -e '^tests/golden/' -e '^tests/fuzz/corpus/' | {
+fi | grep -v -e '^COPYING$' -e '^debian/\(changelog\|copyright\)$' \
+    -e '^debian/source/format$' -e '^tests/golden/' -e '^tests/fuzz/corpus/' | {
 	n=0 bad=0
 	while read -r f; do
 		[ -f "$f" ] || continue

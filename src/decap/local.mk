@@ -18,7 +18,8 @@ decapconfdir = $(sysconfdir)/xlb
 dist_decapconf_DATA = etc/decap.conf
 decapunitdir = $(systemdsystemunitdir)
 decapunit_DATA = etc/xlb-decap@.service
-EXTRA_DIST += etc/xlb-decap@.service.in
+dist_decapunit_DATA = etc/xlb-vip@.service
+EXTRA_DIST += etc/xlb-decap@.service.in etc/xlb-backend.sysctl
 CLEANFILES += etc/xlb-decap@.service
 etc/xlb-decap@.service: etc/xlb-decap@.service.in Makefile
 	$(AM_V_GEN)$(MKDIR_P) etc && \
