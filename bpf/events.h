@@ -240,7 +240,7 @@ xlb_event(struct sys_ctx *ctx, __u32 what, __u64 service)
 	struct xlb_event_state *s;
 
 	s = bpf_map_lookup_elem(&event_state, &zero);
-	if (t == NULL || s == NULL)
+	if (s == NULL)
 		return 0;
 	until = READ_ONCE(t->settings.listening);
 	if (bpf_ktime_get_coarse_ns() >> XLB_EVENT_TICK_SHIFT > until) {
@@ -261,7 +261,7 @@ xlb_event(struct sys_ctx *ctx, __u32 what, __u64 service)
 static __always_inline int
 event_wanted(const struct xlb_tables *t)
 {
-	return t != NULL && READ_ONCE(t->settings.listening) != 0;
+	return READ_ONCE(t->settings.listening) != 0;
 }
 
 static __always_inline void

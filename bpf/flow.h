@@ -213,14 +213,15 @@ flow_unknown(const struct flow *f)
 #define FLOW_LIVES ((__u64)XLB_FLOW_OPENING | (__u64)XLB_FLOW_LIVE << 16 | \
     (__u64)XLB_FLOW_SESSION << 32 | (__u64)XLB_FLOW_SESSION << 48)
 
-/* 1 if a < b. No branch: the verifier would try all in all combinations. */
+/* `rank`, one bit up to the 23rd, if a < b, both below 2^28; else 0. No branch:
+ * the verifier would try all in all combinations. */
 static __always_inline __u32
-flow_less(__u32 a, __u32 b)
+flow_less(__u32 a, __u32 b, __u32 rank)
 {
 	__u32 less = a - b;
 
 	SYS_OPAQUE(less);
-	return less >> 31;
+	return (__u32)((__s32)less >> 8) & rank;
 }
 
 static __always_inline __u32
@@ -230,10 +231,10 @@ flow_rank(__u32 tick, __u64 entry, __u32 way)
 	__u32 age = flow_age(tick, entry);
 	__u32 life = FLOW_LIVES >> kind * 16 & 0xffff;
 
-	return flow_less(XLB_FLOW_BACKEND(entry), 1) * FLOW_RANK_EMPTY |
-	    flow_less(XLB_FLOW_AHEAD + life, age) * FLOW_RANK_DEAD |
-	    flow_less(0, kind ^ 1) * FLOW_RANK_LOOSE |
-	    flow_less(XLB_FLOW_AHEAD + XLB_FLOW_FIRM, age) * FLOW_RANK_IDLE |
+	return flow_less(XLB_FLOW_BACKEND(entry), 1, FLOW_RANK_EMPTY) |
+	    flow_less(XLB_FLOW_AHEAD + life, age, FLOW_RANK_DEAD) |
+	    flow_less(0, kind ^ 1, FLOW_RANK_LOOSE) |
+	    flow_less(XLB_FLOW_AHEAD + XLB_FLOW_FIRM, age, FLOW_RANK_IDLE) |
 	    age << FLOW_RANK_AGE_SHIFT | way;
 }
 
@@ -403,6 +404,20 @@ flow_look(const struct flow *f, int *known)
 	return flow_hit(f, way, was, to);
 }
 
+/* The coarse clock, late by a tick of the kernel's at most: it moves with those,
+ * so it is asked once in each. */
+static __always_inline __u64
+flow_now(struct xlb_flow_stats *s)
+{
+	__u64 jiffies = bpf_jiffies64();
+
+	if (s->jiffies != jiffies) {
+		s->jiffies = jiffies;
+		s->now = bpf_ktime_get_coarse_ns();
+	}
+	return s->now;
+}
+
 /* True if there is a table for this packet. Only in slots that have changed do
  * UDP and ICMP errors need one, and only there a used-up budget is no reason
  * to do without. */
@@ -421,9 +436,9 @@ flow_begin(struct flow *f, __u64 flow)
 	f->stats = bpf_map_lookup_elem(&flow_stats, &zero);
 	f->row = xlb_flow_row(flow, flow_mask);
 	f->set = bpf_map_lookup_elem(&flows, &f->row);
-	if (t == NULL || f->stats == NULL || f->set == NULL)
+	if (f->stats == NULL || f->set == NULL)
 		return 0;
-	now = bpf_ktime_get_coarse_ns();
+	now = flow_now(f->stats);
 	f->tick = now >> XLB_FLOW_TICK_SHIFT;
 	window = now >> XLB_FLOW_WINDOW_SHIFT;
 	if (f->stats->window != window) {

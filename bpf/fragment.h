@@ -42,7 +42,7 @@ fragment_remember(struct xlb_rare *r, __u32 backend)
 	const struct xlb_tables *t = vip_tables();
 	const __u8 *addr;
 
-	if (t == NULL || backend == 0)
+	if (backend == 0)
 		return;
 	addr = t->backend[backend & (XLB_BACKENDS - 1)].addr;
 	r->fragment.service = r->service;

@@ -40,8 +40,6 @@ other_again(struct other *o, __u64 packet)
 	word = be32(get32(p->ip));
 	p->tos = o->v6 ? word >> 20 : word >> 16;
 	p->tables = vip_tables();
-	if (p->tables == NULL)
-		PKT_END(XLB_REASON_ENCAP_FAILED);
 	p->to = &p->tables->backend[p->backend & (XLB_BACKENDS - 1)];
 	return select_hop(p);
 }

@@ -95,6 +95,7 @@ pkt_pull(struct pkt *p, __u32 len)
 
 	if (at + len > p->end)
 		return NULL;
+	SYS_NEVER(at == NULL);
 	p->pos = at + len;
 	return at;
 }

@@ -167,8 +167,7 @@ xlb_slow(struct sys_ctx *ctx)
 {
 	struct slow s = { .p = { .ctx = ctx, .pos = sys_data(ctx),
 	    .end = sys_end(ctx), .tables = vip_tables() } };
-	enum xlb_reason reason = s.p.tables == NULL ? XLB_REASON_NOT_VIP :
-	    slow_packet(&s);
+	enum xlb_reason reason = slow_packet(&s);
 
 	if (reason == PKT_NEXT)
 		return slow_later(&s, s.walk & WALK_LATER ? SLOW_FOLLOW :
@@ -189,8 +188,7 @@ slow_select(struct sys_ctx *ctx, struct xlb_rare *r)
 	__u32 word = select_slot(XLB_WORD_RING(p.service), r->select);
 	__u32 to = XLB_SLOT_CUR(word);
 
-	if (p.tables != NULL && flow_is_looked_up(&p, word) &&
-	    !flow_is_skipped(&p, word))
+	if (flow_is_looked_up(&p, word) && !flow_is_skipped(&p, word))
 		to = xlb_flow(ctx, r->flow, FLOW_WHERE(word, r->select),
 		    r->service, r->packet);
 	return r->to | to;

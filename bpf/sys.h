@@ -31,6 +31,11 @@ sys_mul(__u64 x, __u64 known)
 /* Set by userland before the program is loaded; constants to the verifier. */
 #define SYS_RODATA const volatile
 
+/* A map of one value whose address is part of the program: no look-up. There
+ * can be one: libbpf makes an array of the object's .bss, mmapable. */
+#define SYS_VALUE(type, name) type name
+#define SYS_VALUE_OF(name) (&(name))
+
 /* The kernel's side takes care of unaligned words; clang would split them. */
 #define SYS_GET(bits) \
 	static __always_inline __u##bits \
@@ -71,6 +76,14 @@ sys_end(const struct sys_ctx *ctx)
 #define __type(name, value) __typeof__(value) *name
 #define __array(name, value) __typeof__(value) *name[]
 
+#define SYS_VALUE(type, name) \
+	struct { \
+		__uint(max_entries, 1); \
+		__type(key, __u32); \
+		__type(value, type); \
+	} name
+#define SYS_VALUE_OF(name) sys_value(&(name))
+
 static __always_inline __u64
 sys_mul(__u64 x, __u64 known)
 {
@@ -83,6 +96,14 @@ struct sys_ctx {
 };
 
 void *bpf_map_lookup_elem(void *map, const void *key);
+static inline void *
+sys_value(void *map)
+{
+	const __u32 zero = 0;
+
+	return bpf_map_lookup_elem(map, &zero);
+}
+
 long bpf_map_update_elem(void *map, const void *key, const void *value,
     __u64 flags);
 long bpf_redirect_map(void *map, __u64 key, __u64 flags);
@@ -137,6 +158,13 @@ SYS_GET(64)
 SYS_PUT(16)
 SYS_PUT(32)
 SYS_PUT(64)
+
+/* Tells the compiler, which then does not test it. */
+#define SYS_NEVER(x) \
+	do { \
+		if (x) \
+			__builtin_unreachable(); \
+	} while (0)
 
 #define SYS_LITTLE (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)
 

@@ -10,13 +10,7 @@
 
 #include "parse.h"
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__type(key, __u32);
-	__type(value, struct xlb_tables);
-} tables SEC(".maps");
+SYS_VALUE(struct xlb_tables, tables);
 
 /* Two words as they lie in memory. */
 static __always_inline __u64
@@ -36,7 +30,7 @@ vip_find(const struct xlb_tables *t, __u32 at, const __be32 addr[4])
 	__u32 i, id;
 
 	for (i = 0; i < XLB_PROBE; i++) {
-		row = &t->vip[(at + i) & (XLB_TABLE_ROWS - 1)];
+		row = &t->vip[at];
 		SYS_OPAQUE(row);
 		id = READ_ONCE(row->id);
 		if (id == XLB_ROW_EMPTY)
@@ -44,17 +38,16 @@ vip_find(const struct xlb_tables *t, __u32 at, const __be32 addr[4])
 		if (get64(&row->addr[2]) == low && get64(row->addr) == high &&
 		    id != XLB_ROW_GONE)
 			return row;
+		at = (at + 1) & (XLB_TABLE_ROWS - 1);
 	}
 	return NULL;
 }
 
-/* All that a packet reads but its ring, by one look-up. */
+/* All that a packet reads but its ring. */
 static __always_inline const struct xlb_tables *
 vip_tables(void)
 {
-	__u32 zero = 0;
-
-	return bpf_map_lookup_elem(&tables, &zero);
+	return SYS_VALUE_OF(tables);
 }
 
 static __always_inline enum xlb_reason
@@ -81,38 +74,49 @@ vip_is_source(const struct pkt *p)
 	    vip_find(p->tables, at, p->src) != NULL;
 }
 
-static __always_inline int
-vip_martian4(const struct pkt *p)
+/* The first byte of a source, by which most are told to be fit. */
+static __always_inline __u32
+vip_source_top(__be32 word)
 {
-	const struct xlb_settings *s = &p->tables->settings;
-	__u32 src = be32(p->src[3]);
-	__u8 top = src >> 24;
-
-	/* two compares for 0, 127 and 224 on; of those from 240 on the last */
-	if (((__u32)(top - 1) >= 223 || top == 127) &&
-	    (top < 240 || src == ~0U))
-		return 1;
-	return s->source4 != 0 &&
-	    ((p->src[3] ^ s->source4) & ~s->source4_mask) == 0;
+	return SYS_LITTLE ? word & 0xff : word >> 24;
 }
 
-static __always_inline int
-vip_martian6(const struct pkt *p)
+/* Without a prefix both words are 0, and so is only a source that has ended. */
+static __always_inline enum xlb_reason
+vip_source4(const struct pkt *p)
+{
+	const struct xlb_settings *s = &p->tables->settings;
+	__u32 top = vip_source_top(p->src[3]);
+
+	if (top == 127)
+		PKT_END(XLB_REASON_MARTIAN);
+	/* 0, and 224 on; of those from 240 on the last */
+	if (top - 1 >= 223 && (top < 240 || p->src[3] == ~0U))
+		PKT_END(XLB_REASON_MARTIAN);
+	if (((p->src[3] ^ s->source4) & ~s->source4_mask) == 0)
+		PKT_END(XLB_REASON_MARTIAN);
+	return PKT_NEXT;
+}
+
+static __always_inline enum xlb_reason
+vip_source6(const struct pkt *p)
 {
 	const __u8 *prefix = p->tables->settings.source6;
 	const __u8 *mask = p->tables->settings.source6_mask;
-	__u64 high = get64(prefix), low = get64(prefix + 8);
+	__u64 high = vip_word(p->src[0], p->src[1]);
+	__u64 low = vip_word(p->src[2], p->src[3]);
+	__u32 top = vip_source_top(p->src[0]);
 
-	if ((p->src[0] | p->src[1]) == 0 && (parse_is_mapped(p->src) ||
-	    (p->src[2] == 0 && be32(p->src[3]) <= 1)))
-		return 1;
-	if (be32(p->src[0]) >> 24 == 0xff)
-		return 1;
+	/* not of 2000::/3, where all are fit */
+	if (top >> 5 != 1 && (top == 0xff || (high == 0 &&
+	    (parse_is_mapped(p->src) ||
+	    (p->src[2] == 0 && be32(p->src[3]) <= 1)))))
+		PKT_END(XLB_REASON_MARTIAN);
+	high = (high ^ get64(prefix)) & ~get64(mask);
+	low = (low ^ get64(prefix + 8)) & ~get64(mask + 8);
 	if ((high | low) == 0)
-		return 0;
-	high = (high ^ vip_word(p->src[0], p->src[1])) & ~get64(mask);
-	low = (low ^ vip_word(p->src[2], p->src[3])) & ~get64(mask + 8);
-	return (high | low) == 0;
+		PKT_END(XLB_REASON_MARTIAN);
+	return PKT_NEXT;
 }
 
 /* Nobody sends from there: the answer would go astray, or round in circles. */
@@ -121,9 +125,7 @@ vip_source(struct pkt *p, int v6)
 {
 	if (vip_is_source(p))
 		PKT_END(XLB_REASON_MARTIAN);
-	if (v6 ? vip_martian6(p) : vip_martian4(p))
-		PKT_END(XLB_REASON_MARTIAN);
-	return PKT_NEXT;
+	return v6 ? vip_source6(p) : vip_source4(p);
 }
 
 /* True if there is a row with this key; then its word. */
@@ -135,7 +137,7 @@ vip_service_find(const struct xlb_tables *t, __u64 key, __u64 *word)
 	__u64 found;
 
 	for (i = 0; i < XLB_PROBE; i++) {
-		row = &t->service[(at + i) & (XLB_TABLE_ROWS - 1)];
+		row = &t->service[at];
 		SYS_OPAQUE(row);
 		found = READ_ONCE(row->key);
 		if (found == key) {
@@ -144,6 +146,7 @@ vip_service_find(const struct xlb_tables *t, __u64 key, __u64 *word)
 		}
 		if (found == XLB_ROW_EMPTY)
 			return 0;
+		at = (at + 1) & (XLB_TABLE_ROWS - 1);
 	}
 	return 0;
 }

@@ -118,9 +118,12 @@ xlb(struct sys_ctx *ctx)
 	    .tables = vip_tables() };
 	enum xlb_reason reason;
 
-	if (p.tables == NULL)	/* the verifier's case: it is always there */
-		return XDP_PASS;
 	reason = xlb_packet(&p);
+	if (reason == XLB_REASON_FORWARD) {
+		stats_sent(&p, XLB_REASON_FORWARD);
+		event_end(&p, XLB_REASON_FORWARD);
+		return p.action;
+	}
 	if (reason == PKT_ELSE) {
 		stats_reason(XLB_REASON_NOT_VIP);
 		event_end(&p, XLB_REASON_NOT_VIP);
@@ -132,11 +135,6 @@ xlb(struct sys_ctx *ctx)
 		p.action = slow(ctx);
 	if (reason == PKT_SLOW || reason == PKT_DONE) {
 		event_noted(ctx);
-		return p.action;
-	}
-	if (reason == XLB_REASON_FORWARD) {
-		stats_sent(&p, XLB_REASON_FORWARD);
-		event_end(&p, XLB_REASON_FORWARD);
 		return p.action;
 	}
 	stats_reason(reason);

@@ -6,7 +6,7 @@
  *
  * Maps, each pinned under this name in the instance's bpffs directory:
  *   tables    ARRAY[1] of struct xlb_tables, mmapable: all that a packet reads
- *             but its ring. One value, so that one look-up finds it all
+ *             but its ring. The program has its address: it is its .bss
  *   ring_table ARRAY_OF_MAPS[XLB_RINGS], pool number -> ring (pinned in
  *             rings/NUMBER): ARRAY[1] of xlb_ring_bytes(), mmapable
  *   flows     ARRAY[entries / XLB_FLOW_WAYS] of struct xlb_flow_set, mmapable:
@@ -36,7 +36,7 @@
 
 #include <linux/types.h>
 
-#define XLB_ABI 2
+#define XLB_ABI 3
 
 /* Sizes; each limit of the configuration is one of these. */
 #define XLB_RINGS	1024	/* ring numbers 0..1023, one per pool */
@@ -104,13 +104,14 @@ struct xlb_service {
 					 * and the new pool has it as a member */
 
 /* First row to probe. The operator's own addresses are the keys, so these need
- * to spread, not to resist; a packet can make them cost XLB_PROBE rows. */
+ * to spread, not to resist; a packet can make them cost XLB_PROBE rows. Of words
+ * as they lie in the memory of most machines, since rows are compared by them. */
 static inline __u32
 xlb_vip_hash(const __be32 addr[4])
 {
-	__u64 h = ((__u64)addr[0] << 32 | addr[1]) * 0x9e3779b97f4a7c15ULL;
+	__u64 h = ((__u64)addr[1] << 32 | addr[0]) * 0x9e3779b97f4a7c15ULL;
 
-	h ^= (__u64)addr[2] << 32 | addr[3];
+	h ^= (__u64)addr[3] << 32 | addr[2];
 	h *= 0xd6e8feb86659fd93ULL;
 	return (__u32)(h >> 48) & (XLB_TABLE_ROWS - 1);
 }
@@ -385,6 +386,7 @@ struct xlb_flow_stats {
 	__u64 used;
 	__u64 spent;		/* the kernel's tick in which `used` was last seen
 				 * to be all: until it is over, nobody asks */
+	__u64 jiffies, now;	/* a tick, and the coarse clock in it, ns */
 };
 
 struct xlb_fragment_key {
@@ -488,7 +490,7 @@ _Static_assert(sizeof(struct xlb_service) == 16, "xlb_service");
 _Static_assert(sizeof(struct xlb_tables) == 4743456, "xlb_tables");
 _Static_assert(sizeof(struct xlb_ring) == 4224, "xlb_ring");
 _Static_assert(sizeof(struct xlb_flow_set) == 64, "xlb_flow_set");
-_Static_assert(sizeof(struct xlb_flow_stats) == 88, "xlb_flow_stats");
+_Static_assert(sizeof(struct xlb_flow_stats) == 104, "xlb_flow_stats");
 _Static_assert(sizeof(struct xlb_backend) == 32, "xlb_backend");
 _Static_assert(sizeof(struct xlb_nexthop) == 64, "xlb_nexthop");
 _Static_assert(sizeof(struct xlb_settings) == 192, "xlb_settings");

@@ -53,7 +53,9 @@ load_specs(struct load *l)
 			    XLB_SAVED, BPF_F_NO_PREALLOC };
 			continue;
 		}
-		map = bpf_object__find_map_by_name(l->skel->obj, map_name[i]);
+		/* the program has `tables` by address, as its .bss */
+		map = i == MAP_TABLES ? l->skel->maps.bss :
+		    bpf_object__find_map_by_name(l->skel->obj, map_name[i]);
 		if (map == NULL)
 			fatalx("the program has no map %s", map_name[i]);
 		l->map[i] = map;

@@ -15,8 +15,8 @@
 
 /* bpftool's code casts const away */
 #pragma GCC diagnostic ignored "-Wcast-qual"
-#include "xlb.skel.h"
 #include "xlb_abi.h"
+#include "xlb.skel.h"
 
 #define MAPPINGS 32
 
@@ -128,7 +128,8 @@ engine_close(void)
 void *
 engine_map(const char *name, size_t *len)
 {
-	struct bpf_map *map = bpf_object__find_map_by_name(skel->obj, name);
+	struct bpf_map *map = strcmp(name, "tables") == 0 ? skel->maps.bss :
+	    bpf_object__find_map_by_name(skel->obj, name);
 
 	if (map == NULL || !(bpf_map__map_flags(map) & BPF_F_MMAPABLE))
 		return NULL;

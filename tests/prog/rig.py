@@ -110,8 +110,8 @@ def checksum_ok(header):
 def vip_hash(address):
     w = [int.from_bytes(wire(address)[i:i + 4], sys.byteorder)
          for i in range(0, 16, 4)]
-    h = (w[0] << 32 | w[1]) * 0x9e3779b97f4a7c15 & M64
-    h ^= w[2] << 32 | w[3]
+    h = (w[1] << 32 | w[0]) * 0x9e3779b97f4a7c15 & M64
+    h ^= w[3] << 32 | w[2]
     return (h * 0xd6e8feb86659fd93 & M64) >> 48
 
 
@@ -195,7 +195,7 @@ class Program:
     def settings(self, source4=None, source6=None, tunnel_mtu=0, surge=0,
                  budget=1 << 30):
         """Prefixes as (address, length)."""
-        s = struct.pack("=IIQ", 2, self.ring_size, 0) + self.KEY
+        s = struct.pack("=IIQ", 3, self.ring_size, 0) + self.KEY
         for prefix, bits in ((source4, 32), (source6, 128)):
             address, mask = bytes(bits // 8), bytes(bits // 8)
             if prefix:
