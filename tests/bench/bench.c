@@ -23,6 +23,8 @@
 #include "driver.skel.h"
 #pragma GCC diagnostic pop
 
+#include "count.h"
+
 #define SLICES 33
 #define SLICE_MIN 5000		/* packets: each call waits for RCU, twice */
 #define REPEAT 2000000
@@ -41,6 +43,7 @@ struct side {
 	int action;		/* what has to come back; -1: whatever */
 	struct driver_bpf *driver;
 	double ns[SLICES], figure, low, median;
+	double insns;		/* executed; 0: not counted */
 };
 enum { SIDE_DRIVER, SIDE_FLOOR, SIDE_XLB, SIDE_OTHER, SIDES };
 
@@ -54,6 +57,7 @@ struct bench {
 	FILE *out;
 	size_t rows;		/* written to `out` */
 	size_t loads;
+	double ack[FLOWS_MAX];	/* net, by number of flows; 0: not measured */
 };
 
 static double
@@ -165,6 +169,28 @@ row_run(struct side *side, size_t n, uint32_t repeat)
 	return 0;
 }
 
+/* What a row of xlb is held to, if it is. */
+static void
+budget_print(struct bench *b, const struct bench_case *c, uint32_t flows,
+    double net, double floor)
+{
+	const struct bench_budget *budget = bench_budget_find(c, flows);
+	double of = floor;
+	size_t f;
+
+	for (f = 0; f < b->nflows && b->flows[f] != flows; f++)
+		;
+	if (strcmp(c->name, "ack") == 0)
+		b->ack[f] = net;
+	if (budget != NULL && budget->of_ack)
+		of = b->ack[f];
+	if (budget == NULL || of <= 0)
+		return;
+	printf("  %.2f of %.2f %s%s", net / of, budget->limit,
+	    budget->of_ack ? "ack" : "floors",
+	    net / of > budget->limit ? ": missed" : "");
+}
+
 static void
 row_print(struct bench *b, const struct bench_case *c, uint32_t flows,
     const struct side *side, size_t n)
@@ -180,6 +206,10 @@ row_print(struct bench *b, const struct bench_case *c, uint32_t flows,
 		    side[i].median);
 		if (i > SIDE_FLOOR && floor > 0)
 			printf(" %5.2f", net / floor);
+		if (i == SIDE_XLB) {
+			printf("%6.0f", side[i].insns);
+			budget_print(b, c, flows, net, floor);
+		}
 		printf("\n");
 		if (b->out == NULL)
 			continue;
@@ -240,6 +270,11 @@ row(struct bench *b, const struct bench_case *c, uint32_t flows, int xlb,
 		e = row_run(side, n, b->repeat);
 	if (e == 0 && (c->flags & BENCH_BUDGET))
 		e = confirmed_check(c, confirmed);
+	if (e == 0) {
+		side[SIDE_XLB].insns = count_insns(side[SIDE_XLB].driver,
+		    c->action);
+		e = side[SIDE_XLB].insns < 0 ? -1 : 0;
+	}
 	if (e == 0)
 		row_print(b, c, flows, side, n);
 	for (i = 0; i < n; i++)
@@ -259,7 +294,7 @@ row_open(struct bench *b, const struct bench_case *c, uint32_t flows,
 	if (b->loads++ == 0)
 		printf("xlb: %u instructions as loaded%s\n"
 		    "case        flows program       ns     net   min-median "
-		    "/floor\n", insns, b->frags ? ", xdp.frags" : "");
+		    "/floor insns  budget\n", insns, b->frags ? ", xdp.frags" : "");
 	return row(b, c, flows, xlb, other);
 }
 

@@ -26,6 +26,18 @@ struct bench_case {
 extern const struct bench_case bench_case[];
 extern const size_t bench_cases;
 
+/* Net ns, as a multiple of the floor's in the same row, or of what `ack` takes
+ * with as many flows. */
+struct bench_budget {
+	const char *name;	/* of the case */
+	uint32_t flows;		/* 0: any number */
+	double limit;
+	bool of_ack;
+};
+/* NULL: there is none for this row. */
+const struct bench_budget *bench_budget_find(const struct bench_case *c,
+    uint32_t flows);
+
 /* Addresses on which cases.c and tables.c agree. */
 #define BENCH_VIP4 "203.0.113.10"
 #define BENCH_VIP6 "2001:db8:5::10"

@@ -176,3 +176,28 @@ const struct bench_case bench_case[] = {
 	    "fragments of ack, the first and a later one by turns", 0 },
 };
 const size_t bench_cases = sizeof(bench_case) / sizeof(bench_case[0]);
+
+static const struct bench_budget budget[] = {
+	{ "ack", 1, 2.0, false },
+	{ "ack", 10000000, 2.5, false },
+	{ "ack6", 0, 1.25, true },
+	{ "mix", 1000000, 5.0, false },
+	{ "lookup", 1000000, 8.5, false },
+	{ "syn", 0, 3.0, false },
+	{ "pass", 0, 0.3, false },
+	{ "gue", 0, 1.5, true },
+	{ "icmp", 0, 3.0, true },
+	{ "frag", 0, 8.0, true },
+};
+
+const struct bench_budget *
+bench_budget_find(const struct bench_case *c, uint32_t flows)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(budget) / sizeof(budget[0]); i++)
+		if (strcmp(budget[i].name, c->name) == 0 &&
+		    (budget[i].flows == 0 || budget[i].flows == flows))
+			return &budget[i];
+	return NULL;
+}

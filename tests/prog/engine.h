@@ -33,6 +33,10 @@ void engine_close(void);
 
 /* The loaded program's descriptor; -1: not in the kernel. */
 int engine_program(void);
+struct bpf_insn;
+/* Its instructions as they were given to the kernel, maps by descriptor; NULL:
+ * not in the kernel. */
+const struct bpf_insn *engine_insns(size_t *n);
 
 /* Memory of an array that userland maps; NULL if there is none. */
 void *engine_map(const char *name, size_t *len);

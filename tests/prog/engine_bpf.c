@@ -98,6 +98,13 @@ engine_program(void)
 	return bpf_program__fd(skel->progs.xlb);
 }
 
+const struct bpf_insn *
+engine_insns(size_t *n)
+{
+	*n = bpf_program__insn_cnt(skel->progs.xlb);
+	return bpf_program__insns(skel->progs.xlb);
+}
+
 static void *
 map_memory(int fd, size_t size)
 {
