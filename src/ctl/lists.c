@@ -56,20 +56,6 @@ grid_end(struct grid *g, bool colour)
 	grid_free(g);
 }
 
-/* Texts of a list, in one cell. */
-static void
-joined_cell(struct grid *g, const json_t *list)
-{
-	char buf[1024] = "";
-	size_t i, len = 0;
-
-	for (i = 0; i < json_array_size(list) && len < sizeof(buf); i++)
-		len += (size_t)snprintf(buf + len, sizeof(buf) - len, "%s%s",
-		    i > 0 ? " " : "",
-		    json_string_value(json_array_get(list, i)));
-	grid_cell(g, TINT_NONE, "%s", buf);
-}
-
 static void
 number_cell(struct grid *g, long long n)
 {
@@ -254,7 +240,7 @@ bgp_print(const json_t *result, bool colour)
 		grid_cell(g, TINT_NONE, "%lld", number(peer, "exported"));
 	}
 	grid_end(g, colour);
-	g = view_addresses(result, false);
+	g = view_addresses(result, ADDRESS_PEERS);
 	if (grid_rows(g) > 0)
 		putchar('\n');
 	grid_end(g, colour);

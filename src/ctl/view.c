@@ -111,6 +111,7 @@ static void
 announcing_cells(const json_t *status, const struct counts *n, struct grid *g)
 {
 	const json_t *bird = json_object_get(status, "bird"), *peers;
+	long long stuck = number(bird, "stuck");
 	size_t i, up = 0, all;
 	char *line;
 	size_t len;
@@ -135,9 +136,11 @@ announcing_cells(const json_t *status, const struct counts *n, struct grid *g)
 	if (text(bird, "reason")[0] != '\0')
 		fprintf(f, " (%s)", text(bird, "reason"));
 	fprintf(f, ", %zu of %zu sessions up", up, all);
+	if (stuck > 0)
+		fprintf(f, ", %lld stuck in BIRD", stuck);
 	fclose(f);
 	grid_cell(g, TINT_HEAD, "announcing");
-	grid_cell(g, n->announced == n->addresses && up == all ? TINT_GOOD :
+	grid_cell(g, stuck > 0 ? TINT_BAD : n->announced == n->addresses && up == all ? TINT_GOOD :
 	    n->announced > 0 ? TINT_ODD : TINT_BAD, "%s", line);
 	free(line);
 }
@@ -211,8 +214,33 @@ route_cell(const json_t *a, struct grid *g)
 	free(line);
 }
 
+/* Texts of a list, in one cell. */
+void
+joined_cell(struct grid *g, const json_t *list)
+{
+	char buf[1024] = "";
+	size_t i, len = 0;
+
+	for (i = 0; i < json_array_size(list) && len < sizeof(buf); i++)
+		len += (size_t)snprintf(buf + len, sizeof(buf) - len, "%s%s",
+		    i > 0 ? " " : "",
+		    json_string_value(json_array_get(list, i)));
+	grid_cell(g, TINT_NONE, "%s", buf);
+}
+
 static void
-address_cells(const json_t *status, const json_t *a, bool brief,
+peers_cell(const json_t *a, bool names, struct grid *g)
+{
+	const json_t *list = json_object_get(a, "peers");
+
+	if (names && json_array_size(list) > 0)
+		joined_cell(g, list);
+	else
+		grid_cell(g, TINT_NONE, "%lld", number(a, "exported"));
+}
+
+static void
+address_cells(const json_t *status, const json_t *a, enum view_address how,
     struct grid *g)
 {
 	bool in_bird = yes(a, "in_bird"), wanted = yes(a, "wanted");
@@ -235,31 +263,32 @@ address_cells(const json_t *status, const json_t *a, bool brief,
 	}
 	grid_cell(g, TINT_NONE, "%s", text(a, "address"));
 	grid_cell(g, tint, "%s", state);
-	grid_cell(g, TINT_NONE, "%lld", number(a, "exported"));
+	peers_cell(a, how == ADDRESS_PEERS, g);
 	grid_cell(g, TINT_NONE, "%s", ago(status, a, "since", buf));
 	grid_cell(g, TINT_NONE, "%s%s%s", text(a, "reason"),
 	    text(a, "service")[0] != '\0' ? ": " : "", text(a, "service"));
-	if (!brief)
+	if (how != ADDRESS_TROUBLE)
 		route_cell(a, g);
 }
 
 struct grid *
-view_addresses(const json_t *status, bool brief)
+view_addresses(const json_t *status, enum view_address how)
 {
 	static const char *const head[2][7] = {
 		{ "ADDRESS", "STATE", "PEERS", "SINCE", "WHY", "ROUTE", NULL },
 		{ "ADDRESS", "STATE", "PEERS", "SINCE", "WHY", NULL } };
 	const json_t *list = json_object_get(status, "addresses"), *a;
-	struct grid *g = grid_new(brief ? "llrrl" : "llrrll");
+	struct grid *g = grid_new(how == ADDRESS_TROUBLE ? "llrrl" :
+	    how == ADDRESS_PEERS ? "lllrll" : "llrrll");
 	size_t i;
 
 	for (i = 0; i < json_array_size(list); i++) {
 		a = json_array_get(list, i);
-		if (brief && yes(a, "in_bird") && yes(a, "wanted"))
+		if (how == ADDRESS_TROUBLE && yes(a, "in_bird") && yes(a, "wanted"))
 			continue;
 		if (grid_rows(g) == 0)
-			grid_heads(g, head[brief]);
-		address_cells(status, a, brief, g);
+			grid_heads(g, head[how == ADDRESS_TROUBLE]);
+		address_cells(status, a, how, g);
 	}
 	return g;
 }
@@ -379,14 +408,14 @@ view_status(const json_t *status, const struct view *view, FILE *out)
 	config_cells(status, top);
 	flows_cells(status, top);
 	overrides_cells(status, top);
-	addresses = view_addresses(status, false);
+	addresses = view_addresses(status, ADDRESS_ALL);
 	pools = pools_grid(status, false);
 	brief = view->rows > 0 && grid_rows(top) + lines_of(addresses) +
 	    lines_of(pools) >= view->rows;
 	if (brief) {
 		grid_free(addresses);
 		grid_free(pools);
-		addresses = view_addresses(status, true);
+		addresses = view_addresses(status, ADDRESS_TROUBLE);
 		pools = pools_grid(status, true);
 	}
 	grid_print(top, view->columns, view->colour, out);

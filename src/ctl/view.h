@@ -17,9 +17,14 @@ struct view {
 void view_status(const json_t *status, const struct view *view, FILE *out);
 
 struct grid;
-/* Of the addresses; `brief`: without those that are in order, and without
- * routes. */
-struct grid *view_addresses(const json_t *status, bool brief);
+enum view_address {
+	ADDRESS_ALL,
+	ADDRESS_PEERS,		/* with the names of the peers, not their number */
+	ADDRESS_TROUBLE,	/* those that are not in order, without routes */
+};
+struct grid *view_addresses(const json_t *status, enum view_address how);
+/* Texts of a list in one cell. */
+void joined_cell(struct grid *g, const json_t *list);
 /* The cells of a backend behind its name, in a ring of `slots`. */
 void view_backend(const json_t *status, const json_t *backend, long long slots,
     struct grid *g);

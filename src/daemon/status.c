@@ -96,9 +96,25 @@ bird_json(const struct bird *b)
 		    "name", ctl_text(peer[i].name),
 		    "state", ctl_text(peer[i].state), "exported",
 		    (json_int_t)peer[i].exported4 + peer[i].exported6));
-	return json_pack("{s:s, s:o, s:o}", "status",
+	return json_pack("{s:s, s:o, s:I, s:o}", "status",
 	    bird_status_text(bird_status(b)), "reason",
-	    ctl_text(bird_reason(b)), "peers", list);
+	    ctl_text(bird_reason(b)), "stuck", (json_int_t)bird_stuck(b),
+	    "peers", list);
+}
+
+/* The names of those that a route is exported to. */
+static json_t *
+exports_json(const struct bird *b, const struct prefix *p)
+{
+	json_t *list = json_array();
+	const struct bird_peer *peer;
+	size_t i, n = 0;
+
+	peer = b != NULL ? bird_peers(b, &n) : NULL;
+	for (i = 0; i < n; i++)
+		if (bird_exports(b, i, p))
+			json_array_append_new(list, ctl_text(peer[i].name));
+	return list;
 }
 
 /* Why it is not announced: it may not be, or BIRD has not taken it. */
@@ -160,12 +176,13 @@ addresses_json(const struct status_input *in)
 		p = announce_prefix(row);
 		in_bird = in->bird != NULL && bird_has(in->bird, &p);
 		o = json_pack(
-		    "{s:o, s:s, s:b, s:b, s:I, s:o, s:s, s:o, s:b}",
+		    "{s:o, s:s, s:b, s:b, s:I, s:o, s:o, s:s, s:o, s:b}",
 		    "address", addr_json(&row->addr),
 		    "prefix", prefix_print(&p, buf),
 		    "wanted", row->wanted, "in_bird", in_bird,
 		    "exported", (json_int_t)(in->bird != NULL ?
 		    bird_exported(in->bird, &p) : 0),
+		    "peers", exports_json(in->bird, &p),
 		    "since", time_json(row->since),
 		    "reason", address_why(in, row, in_bird, why),
 		    "service", text_or_null(row->wanted ? NULL : row->service),

@@ -226,17 +226,23 @@ bird_has(const struct bird *b, const struct prefix *p)
 	return prefix_find(r->row, r->n, p);
 }
 
+bool
+bird_exports(const struct bird *b, size_t peer, const struct prefix *p)
+{
+	const struct bird_routes *r =
+	    &b->view.session[peer].routes[family_of(p)];
+
+	return prefix_find(r->row, r->n, p);
+}
+
 uint32_t
 bird_exported(const struct bird *b, const struct prefix *p)
 {
-	const struct bird_routes *r;
 	uint32_t n = 0;
 	size_t i;
 
-	for (i = 0; b != NULL && i < b->view.nsession; i++) {
-		r = &b->view.session[i].routes[family_of(p)];
-		n += prefix_find(r->row, r->n, p);
-	}
+	for (i = 0; b != NULL && i < b->view.nsession; i++)
+		n += bird_exports(b, i, p);
 	return n;
 }
 

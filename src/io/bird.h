@@ -69,6 +69,8 @@ size_t bird_stuck(const struct bird *b);
 bool bird_has(const struct bird *b, const struct prefix *p);	/* in BIRD */
 /* Peers the prefix is exported to. */
 uint32_t bird_exported(const struct bird *b, const struct prefix *p);
+/* Is it to this one? `peer`: row of bird_peers(). */
+bool bird_exports(const struct bird *b, size_t peer, const struct prefix *p);
 const struct bird_peer *bird_peers(const struct bird *b, size_t *n);
 
 /*

@@ -78,6 +78,20 @@ bird_exported(const struct bird *b, const struct prefix *p)
 	return bird_has(b, p) ? 1 : 0;
 }
 
+bool
+bird_exports(const struct bird *b, size_t peer, const struct prefix *p)
+{
+	(void)peer;
+	return bird_has(b, p);
+}
+
+size_t
+bird_stuck(const struct bird *b)
+{
+	(void)b;
+	return 3;
+}
+
 const struct bird_peer *
 bird_peers(const struct bird *b, size_t *n)
 {
@@ -231,6 +245,7 @@ each_value_is_where_it_belongs(void **state)
 		{ "bird/reason", "words ? of BIRD" },
 		{ "bird/peers/0/name", "tor1" },
 		{ "addresses/2/address", "2001:db8::10" },
+		{ "addresses/0/peers/0", "tor1" },
 		{ "addresses/2/prefix", "2001:db8::10/128" },
 		{ "addresses/0/address", "203.0.113.10" },
 		{ "addresses/0/since", "2026-01-08T11:59:55.500Z" },
@@ -267,6 +282,8 @@ each_value_is_where_it_belongs(void **state)
 	assert_true(json_is_null(at(o, "pools/0/backends/0/since")));
 	assert_true(json_is_false(at(o, "forwarding")));
 	assert_true(json_is_true(at(o, "addresses/2/wanted")));
+	assert_int_equal(json_array_size(at(o, "addresses/2/peers")), 0);
+	assert_int_equal(json_integer_value(at(o, "bird/stuck")), 3);
 	assert_true(json_is_false(at(o, "addresses/2/in_bird")));
 	assert_true(json_is_true(at(o, "addresses/0/in_bird")));
 	assert_true(json_is_true(at(o, "pools/1/ready")));
