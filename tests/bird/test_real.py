@@ -344,11 +344,14 @@ def a_session_disabled_by_hand_stays_so(lab):
 
 
 def drift_of_the_file_is_repaired(lab):
+    # not between the two steps
+    lab.d.proc.send_signal(signal.SIGSTOP)
     with open(lab.snippets + "/xlb4.conf", "w", encoding="ascii") as f:
         f.write('route 198.51.100.1/32 via "xlb0";\n')
     at = time.monotonic()
     lab.birdc("configure")
     lab.routes.when(True, "198.51.100.1", at)
+    lab.d.proc.send_signal(signal.SIGCONT)
     took = lab.routes.when(False, "198.51.100.1", at, 7)
     print(f"# repaired after {took:.1f} s")
     lab.d.until("synced")
