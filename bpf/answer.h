@@ -7,8 +7,8 @@
 #include <linux/in.h>
 #include <linux/in6.h>
 
-#include "csum.h"
 #include "encap.h"
+#include "rare.h"
 
 #define ANSWER_FRAME 60		/* the smallest on the wire */
 

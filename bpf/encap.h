@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The outer header, in four mixes of families, and the link header: room is
- * made once, then all is written as words.
+ * Room for the outer frame, made once in front of the packet.
  */
 #ifndef XLB_ENCAP_H
 #define XLB_ENCAP_H
@@ -9,11 +8,8 @@
 #include <linux/if_ether.h>
 #include <linux/in.h>
 
-#include "hash.h"
-#include "parse.h"
+#include "outer.h"
 
-#define ENCAP_TTL 64
-#define ENCAP_DF 0x4000
 #define ENCAP_VID 0x0fff
 /* Ethernet padding that may stay behind the packet: cutting costs 11 ns. */
 #define ENCAP_PADDING 6
@@ -24,89 +20,6 @@ struct {
 	__uint(key_size, sizeof(__u32));
 	__uint(value_size, sizeof(__u32));
 } tx_ports SEC(".maps");
-
-/* What the outer packet is made of, read before the frame moves. */
-struct encap {
-	__u64 mac_vlan;
-	__u32 link_len;		/* of the outer frame */
-	__u32 outer_len;	/* of the outer IP header, and UDP's */
-	__u16 tag_type, tag;	/* wire */
-	__u8 proto;		/* of the inner packet, or UDP */
-	__u8 own;		/* outer source: this node's address */
-};
-
-/* RFC 2003, with DF set and so without an id (RFC 6864). */
-static __always_inline void
-encap_outer4(const struct pkt *p, const struct encap *e, __u8 *ip)
-{
-	const struct xlb_settings *s = &p->tables->settings;
-	__be32 src = s->source4, dst = get32(p->to->addr + 12), word[3];
-	__u64 sum;
-
-	if (src != 0 && !e->own)
-		src |= (__u32)p->flow & s->source4_mask;
-	else
-		src = get32(p->hop->src + 12);
-	word[0] = be32(0x45U << 24 | (__u32)p->tos << 16 |
-	    (p->len + e->outer_len));
-	word[1] = be32(ENCAP_DF);
-	word[2] = be32(ENCAP_TTL << 24 | (__u32)e->proto << 16);
-	sum = (__u64)word[0] + (word[1] + word[2]) + src + dst;
-	sum = (sum >> 32) + (__u32)sum;
-	sum = (sum >> 16) + (sum & 0xffff);
-	sum = (sum >> 16) + sum;
-	put32(ip, word[0]);
-	put32(ip + 4, word[1]);
-	put32(ip + 8, word[2]);
-	put16(ip + 10, ~sum);
-	put32(ip + 12, src);
-	put32(ip + 16, dst);
-}
-
-static __always_inline void
-encap_source6(const struct pkt *p, const struct encap *e, __u8 *at)
-{
-	const struct xlb_settings *s = &p->tables->settings;
-	__u64 high = get64(s->source6), low = get64(s->source6 + 8);
-
-	if ((high | low) != 0 && !e->own) {
-		low |= p->flow & get64(s->source6_mask + 8);
-	} else {
-		high = get64(p->hop->src);
-		low = get64(p->hop->src + 8);
-	}
-	put64(at, high);
-	put64(at + 8, low);
-}
-
-/* RFC 2473, the flow label after RFC 6438. */
-static __always_inline void
-encap_outer6(const struct pkt *p, const struct encap *e, __u8 *ip)
-{
-	put32(ip, be32(6U << 28 | (__u32)p->tos << 20 |
-	    ((__u32)p->flow & 0xfffff)));
-	put32(ip + 4, be32((p->len + e->outer_len - PARSE_IP6_LEN) << 16 |
-	    (__u32)e->proto << 8 | ENCAP_TTL));
-	encap_source6(p, e, ip + 8);
-	put64(ip + 24, get64(p->to->addr));
-	put64(ip + 32, get64(p->to->addr + 8));
-}
-
-/* Two words as they lie in the row, destination and tag, source and MTU; each
- * is followed by what belongs in the place of its last two bytes. */
-static __always_inline void
-encap_link(const struct pkt *p, const struct encap *e, __u8 *eth,
-    __u16 ethertype)
-{
-	put64(eth, e->mac_vlan);
-	put64(eth + 6, get64(p->hop->src_mac));
-	if (e->link_len > ETH_HLEN) {
-		put16(eth + 12, e->tag_type);
-		put16(eth + 14, e->tag);
-		eth += PARSE_TAG_LEN;
-	}
-	put16(eth + 12, ethertype);
-}
 
 /* The tag stays as it came if the next hop is on the same VLAN. */
 static __always_inline void
@@ -189,13 +102,6 @@ encap_begin(const struct pkt *p, struct encap *e)
 		encap_tag(p, e, tag);
 	SYS_OPAQUE(e->link_len);	/* it is tested, not what it is made of */
 	return PKT_NEXT;
-}
-
-static __always_inline int
-encap_is_outer6(const struct pkt *p)
-{
-	return get64(p->to->addr) != 0 ||
-	    get32(p->to->addr + 8) != be32(PARSE_V4_MAPPED);
 }
 
 static __always_inline enum xlb_reason

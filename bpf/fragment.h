@@ -7,8 +7,8 @@
 #ifndef XLB_FRAGMENT_H
 #define XLB_FRAGMENT_H
 
-#include "csum.h"
 #include "other.h"
+#include "rare.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);

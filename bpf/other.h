@@ -11,6 +11,7 @@
 #include "answer.h"
 #include "encap.h"
 #include "events.h"
+#include "rare.h"
 #include "select.h"
 #include "stats.h"
 #include "vip.h"
@@ -44,8 +45,6 @@ other_again(struct other *o, __u64 packet)
 	return select_hop(p);
 }
 
-#define OTHER_UDP_LEN 8U
-#define OTHER_PORTS 0x8000	/* GUE: the upper half of the source ports */
 /* What an ICMP error quotes, as RFC 1812 and RFC 4443 allow. */
 #define OTHER_QUOTE4 (576 - PARSE_IP4_LEN - 8)
 #define OTHER_QUOTE6 (1280 - PARSE_IP6_LEN - 8)
@@ -72,7 +71,6 @@ other_sum_known(const struct other *o, __u64 packet, __u32 ip_len)
 	const struct pkt *p = &o->p;
 	__u32 at = other_sum_at(p->proto), l4_len = p->len - ip_len;
 	const __u8 *l4 = p->ip + ip_len;
-	__u64 sum;
 
 	if (OTHER_L4(packet) != ip_len || at == 0 ||
 	    (OTHER_WALK(packet) & (WALK_FIRST | WALK_LATER)))
@@ -86,12 +84,7 @@ other_sum_known(const struct other *o, __u64 packet, __u32 ip_len)
 	if (at == 16 ? get16(l4 + 16) == 0 : at == 6 ? get16(l4 + 6) == 0 :
 	    get16(l4 + 2) == 0)
 		return -1;
-	sum = (__u64)get32(p->ip) + get32(p->ip + 4);
-	if (!o->v6)
-		sum += get32(p->ip + 8);
-	if (p->proto == IPPROTO_ICMP)
-		return sum + get32(p->ip + 12) + get32(p->ip + 16);
-	return sum + (__u16)~be16(l4_len) + (__u16)~be16(p->proto);
+	return outer_inner_sum(p->ip, o->v6, p->proto, l4_len);
 }
 
 static __always_inline __s64
@@ -111,33 +104,6 @@ other_sum(const struct other *o, __u64 packet)
 	return xlb_sum(p->ctx, p->link_len, p->len);
 }
 
-/* The outer UDP header. Over IPv4 it goes without checksum. */
-static __always_inline void
-other_udp(const struct other *o, __u8 *udp, __u64 sum, int outer6)
-{
-	const struct pkt *p = &o->p;
-	const __u8 *ip = udp - PARSE_IP6_LEN;
-	__u32 len = p->len + OTHER_UDP_LEN, i;
-	__u32 source = OTHER_PORTS | ((__u32)p->flow & (OTHER_PORTS - 1));
-	__be32 ports, rest;
-	__u16 check = 0;
-
-	ports = be32(source << 16 | p->tables->settings.gue_port);
-	rest = be32(len << 16);
-	if (outer6) {
-		sum = csum_fold(sum);
-		for (i = 8; i < PARSE_IP6_LEN; i += 4)
-			sum += get32(ip + i);
-		sum += (__u64)ports + rest + be32(len) + be32(IPPROTO_UDP);
-		check = ~csum_fold(sum);
-		if (check == 0)
-			check = 0xffff;
-	}
-	put32(udp, ports);
-	put32(udp + 4, rest);
-	put16(udp + 6, check);
-}
-
 /* GUE, variant 1: the packet is what UDP carries. */
 static __always_inline enum xlb_reason
 other_gue(struct other *o, struct encap *e, __u64 packet, int outer6)
@@ -149,7 +115,7 @@ other_gue(struct other *o, struct encap *e, __u64 packet, int outer6)
 
 	e->proto = IPPROTO_UDP;
 	e->own = 1;
-	e->outer_len = ip_len + OTHER_UDP_LEN;
+	e->outer_len = ip_len + PARSE_UDP_LEN;
 	if (outer6) {
 		sum = other_sum(o, packet);
 		if (sum < 0)
@@ -157,9 +123,9 @@ other_gue(struct other *o, struct encap *e, __u64 packet, int outer6)
 	}
 	PKT_STAGE(encap_write(p, e, outer6));
 	data = sys_data(p->ctx);
-	if (data + e->link_len + ip_len + OTHER_UDP_LEN > sys_end(p->ctx))
+	if (data + e->link_len + ip_len + PARSE_UDP_LEN > sys_end(p->ctx))
 		PKT_END(XLB_REASON_ENCAP_FAILED);
-	other_udp(o, data + e->link_len + ip_len, sum, outer6);
+	outer_udp(p, data + e->link_len + ip_len, sum, outer6);
 	return PKT_NEXT;
 }
 
@@ -204,7 +170,7 @@ other_too_big(const struct other *o, struct encap *e, __u32 *mtu)
 
 	e->outer_len = encap_is_outer6(p) ? PARSE_IP6_LEN : PARSE_IP4_LEN;
 	if (kind == XLB_FORWARD_GUE)
-		e->outer_len += OTHER_UDP_LEN;
+		e->outer_len += PARSE_UDP_LEN;
 	if (kind == XLB_FORWARD_L2) {
 		e->outer_len = 0;
 		if (p->tables->settings.tunnel_mtu == p->hop->mtu)

@@ -8,8 +8,8 @@
 #ifndef XLB_PULL_H
 #define XLB_PULL_H
 
-#include "csum.h"
 #include "parse.h"
+#include "rare.h"
 
 #define PULL_BY 160U		/* what it leaves of the headroom, 56 bytes, takes
 				 * any outer header */

@@ -10,8 +10,8 @@
 #include <linux/in.h>
 #include <linux/in6.h>
 
-#include "csum.h"
 #include "parse.h"
+#include "rare.h"
 
 #define WALK_MAX 8		/* headers */
 #define WALK_LEN 8U		/* the shortest one */

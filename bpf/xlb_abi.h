@@ -465,14 +465,15 @@ struct xlb_event_state {
 
 struct xlb_health_key {
 	__u8 addr[16];		/* backend, wire */
-	__u8 vip[16];		/* probed through it; 0: direct */
+	__u8 vip[16];		/* asked through the tunnel; 0: directly */
 	__u16 port;		/* host byte order */
 	__u8 pad[6];
 	char check[XLB_POOL_NAME];	/* name of the check, zero-filled */
 };
 
 struct xlb_health {
-	__u32 state;		/* enum health_state */
+	__u16 state;		/* enum health_state */
+	__u16 passed;		/* 1: it was up once; 0 before this was kept */
 	__u32 why;		/* enum probe_result that led to it; << 16: its
 				 * detail */
 	__s64 since;		/* CLOCK_REALTIME, ns */

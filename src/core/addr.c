@@ -44,6 +44,12 @@ addr_cmp(const struct addr *a, const struct addr *b)
 	return be64toh(x[i]) < be64toh(y[i]) ? -1 : 1;
 }
 
+int
+addr_order(const void *a, const void *b)
+{
+	return addr_cmp(a, b);
+}
+
 bool
 addr_is_zero(const struct addr *a)
 {

@@ -30,6 +30,8 @@ bool addr_is4(const struct addr *a);
 int addr_family(const struct addr *a);		/* AF_INET or AF_INET6 */
 unsigned addr_bits(const struct addr *a);	/* 32 or 128 */
 int addr_cmp(const struct addr *a, const struct addr *b);	/* as memcmp */
+/* The same as a rows_cmp, for rows that begin with their address. */
+int addr_order(const void *a, const void *b);
 bool addr_is_zero(const struct addr *a);	/* all 16 bytes are 0: unset */
 struct addr addr_from4(uint32_t be);		/* network byte order */
 uint32_t addr_to4(const struct addr *a);	/* network byte order */

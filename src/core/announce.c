@@ -15,6 +15,7 @@ static const char *const why_text[] = {
 	[ANNOUNCE_STOPPING] = "node is draining",
 	[ANNOUNCE_NO_DATAPATH] = "no data path on this node",
 	[ANNOUNCE_NOT_READY] = "service is not ready",
+	[ANNOUNCE_UNANSWERED] = "too few backends have answered on it yet",
 	[ANNOUNCE_HOLD] = "held until it has been healthy for bgp.hold",
 };
 
@@ -58,9 +59,15 @@ pool_find(const struct state *s, const char *name)
 }
 
 static bool
+is_answered(const struct demand *d)
+{
+	return health_established(&d->pool->paths, &d->addr);
+}
+
+static bool
 is_ready(const struct demand *d)
 {
-	return d->pool != NULL && d->pool->ready;
+	return d->pool != NULL && d->pool->ready && is_answered(d);
 }
 
 /* One row per address and service, sorted. */
@@ -93,10 +100,10 @@ demands(const struct announce_input *in, struct arena *a, size_t *n)
  * All required services must be ready; without required ones, any is enough.
  * NULL, or the first service that keeps the address from being ready.
  */
-static const struct conf_service *
+static const struct demand *
 unready(const struct demand *d, size_t n)
 {
-	const struct conf_service *first = NULL;
+	const struct demand *first = NULL;
 	bool required = false, any = false;
 	size_t i;
 
@@ -105,14 +112,14 @@ unready(const struct demand *d, size_t n)
 			continue;
 		required = true;
 		if (!is_ready(&d[i]))
-			return d[i].service;
+			return &d[i];
 	}
 	if (required)
 		return NULL;
 	for (i = 0; i < n; i++) {
 		any |= is_ready(&d[i]);
 		if (!is_ready(&d[i]) && first == NULL)
-			first = d[i].service;
+			first = &d[i];
 	}
 	return any ? NULL : first;
 }
@@ -181,7 +188,8 @@ row_why(const struct announce_input *in, const struct announce_row *row,
 	if (!in->datapath)
 		return ANNOUNCE_NO_DATAPATH;
 	if (row->ready_since.ns == 0)
-		return ANNOUNCE_NOT_READY;
+		return row->unanswered ? ANNOUNCE_UNANSWERED :
+		    ANNOUNCE_NOT_READY;
 	if (!announced && mono_before(now,
 	    mono_add_ms(row->ready_since, in->conf->bgp.hold_ms)))
 		return ANNOUNCE_HOLD;
@@ -215,7 +223,7 @@ mono_t
 announce_step(const struct announce *prev, const struct announce_input *in,
     mono_t now, int64_t realtime, struct arena *a, struct announce *next)
 {
-	const struct conf_service *lacking;
+	const struct demand *lacking;
 	const struct announce_row *old;
 	struct announce_row *row;
 	struct demand *d;
@@ -233,7 +241,11 @@ announce_step(const struct announce *prev, const struct announce_input *in,
 		row->addr = d[i].addr;
 		row->conf = d[i].conf;
 		lacking = unready(d + i, j - i);
-		row->service = lacking != NULL ? lacking->name : NULL;
+		if (lacking != NULL) {
+			row->service = lacking->service->name;
+			row->unanswered = lacking->pool != NULL &&
+			    lacking->pool->ready && !is_answered(lacking);
+		}
 		if (in->fingerprint != NULL)
 			fingerprints(in, d + i, j - i, a, row);
 		old = row_find(prev, &row->addr);

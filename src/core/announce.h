@@ -17,6 +17,7 @@ enum announce_why {
 				 * not announced any more */
 	ANNOUNCE_NO_DATAPATH,	/* XDP missing, maps not committed */
 	ANNOUNCE_NOT_READY,	/* a required service lacks eligible backends */
+	ANNOUNCE_UNANSWERED,	/* not established: see health.h */
 	ANNOUNCE_HOLD,		/* ready, but not yet for bgp.hold */
 };
 const char *announce_why_text(enum announce_why w);
@@ -30,6 +31,8 @@ struct announce_row {
 	bool gshut;		/* with GRACEFUL_SHUTDOWN, RFC 8326: draining */
 	enum announce_why why;
 	const char *service;	/* the one that is not ready; NULL: none */
+	bool unanswered;	/* it would be, but for checks through the
+				 * tunnel on this address */
 	uint64_t *fingerprint;	/* of its pools' rings; sorted, each once */
 	size_t nfingerprint;	/* 0: not to be announced, or not known yet */
 	mono_t ready_since;	/* .ns = 0: not ready */

@@ -34,6 +34,7 @@ enum check_type {
 	CHECK_TCP, CHECK_HTTP, CHECK_HTTPS, CHECK_UDP, CHECK_DNS, CHECK_ICMP,
 	CHECK_EXEC
 };
+const char *check_type_text(enum check_type t);	/* "tcp" */
 enum check_via { VIA_DEFAULT, VIA_TUNNEL, VIA_DIRECT };
 enum backend_state { BACKEND_ACTIVE, BACKEND_DRAIN, BACKEND_DOWN };
 enum forward { FORWARD_IPIP, FORWARD_GUE, FORWARD_L2, FORWARD_NAT };

@@ -10,6 +10,7 @@
 #include "core/arena.h"
 #include "core/conf_schema.h"
 #include "core/conf_value.h"
+#include "core/health.h"
 
 /* An address of a service where it stands in the files. */
 struct place {
@@ -347,48 +348,22 @@ ports_check(struct bind *b, const struct conf_service *s, bool *told)
 	}
 }
 
-struct target {
-	const struct conf_pool *pool;
-	uint16_t port;
-};
-
-static int
-target_cmp(const void *a, const void *b)
-{
-	const struct target *ta = a, *tb = b;
-
-	if (ta->pool != tb->pool)
-		return ta->pool < tb->pool ? -1 : 1;
-	return (int)ta->port - (int)tb->port;
-}
-
 /* Each verdict has a row in a map. */
 static void
 targets_limit(struct bind *b)
 {
 	const struct conf *c = b->c;
-	const struct conf_service *s;
-	struct target *row = NULL, *t;
-	size_t i, j, n = 0, total = 0;
+	struct health_paths paths;
+	size_t i, total = 0;
 
-	for (i = 0; i < c->nservice; i++)
-		for (s = &c->service[i], j = 0; j < s->nlisten; j++) {
-			if (s->pool == NULL || s->pool->check == NULL)
-				continue;
-			t = arena_grow(b->a, &row, n++, sizeof(*t));
-			t->pool = s->pool;
-			t->port = s->pool->check->port != 0 ?
-			    s->pool->check->port : s->listen[j].port;
-		}
-	if (n > 0)
-		qsort(row, n, sizeof(*row), target_cmp);
-	for (i = 0; i < n; i++)
-		if (i == 0 || target_cmp(&row[i - 1], &row[i]) != 0)
-			total += row[i].pool->nbackend;
+	for (i = 0; i < c->npool; i++) {
+		health_paths(c, &c->pool[i], NULL, b->a, &paths);
+		total += paths.n * c->pool[i].nbackend;
+	}
 	if (total > CONF_TARGETS_MAX)
 		bind_member_fault(b, DIAG_ERROR, b->root[0], "checks",
-		    "%zu backends and ports to probe, more than %d", total,
-		    CONF_TARGETS_MAX);
+		    "%zu backends, addresses and ports to probe, more than %d",
+		    total, CONF_TARGETS_MAX);
 }
 
 void

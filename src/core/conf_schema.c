@@ -47,7 +47,7 @@ static const struct key_value check_types[] = {
 };
 
 static const struct key_value check_vias[] = {
-	{ "tunnel", VIA_TUNNEL, true },
+	{ "tunnel", VIA_TUNNEL, false },
 	{ "direct", VIA_DIRECT, false },
 	{ NULL, 0, false }
 };
@@ -540,6 +540,16 @@ default_print(const struct key *k, FILE *out)
 		fprintf(out, "; default: %s", k->unset);
 	else if (k->def != NULL)
 		fprintf(out, "; default %s", k->def);
+}
+
+const char *
+check_type_text(enum check_type t)
+{
+	const struct key_value *v;
+
+	for (v = check_types; v->name != NULL && v->value != (int)t; v++)
+		;
+	return v->name != NULL ? v->name : "check";
 }
 
 const char *

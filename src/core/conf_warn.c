@@ -15,24 +15,6 @@ key_find(const char *section, const char *name)
 	return schema_find(k->section, name);
 }
 
-/* A default that this version does not have yet acts as its neighbour. */
-static void
-checks_warn(struct bind *b)
-{
-	const struct conf_check *check;
-	size_t i;
-
-	if (!schema_is_later(key_find("checks", "via"), VIA_TUNNEL))
-		return;
-	for (i = 0; i < b->c->ncheck; i++) {
-		check = &b->c->check[i];
-		if (check->via == VIA_DEFAULT)
-			bind_member_fault(b, DIAG_WARNING,
-			    b->check.row[i].node, "via", "probes directly: "
-			    "via: tunnel is not available in this version");
-	}
-}
-
 static void
 pool_warn(struct bind *b, const struct conf_pool *p)
 {
@@ -65,7 +47,6 @@ conf_check_warnings(struct bind *b)
 	const struct node *maglev = node_get(b->root[0], "maglev");
 	const struct conf *c = b->c;
 
-	checks_warn(b);
 	pools_warn(b);
 	if (c->nservice == 0)
 		return;		/* nothing that could surprise */

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What is known of a backend's health: a state machine per target, fed with
- * probe results. A target is (backend address, port, check).
+ * probe results. A target is (backend address, VIP, port, check). A probe goes
+ * to the VIP through the backend's tunnel, or, without VIP, to the backend's own
+ * address.
  */
 #ifndef XLB_HEALTH_H
 #define XLB_HEALTH_H
@@ -11,12 +13,11 @@
 #include <stdint.h>
 
 #include "core/addr.h"
+#include "core/conf.h"
 #include "core/mono.h"
 
 struct arena;
-struct conf;
-struct conf_check;
-struct conf_pool;
+struct diag;
 
 /* The numbers are stored in the pinned map `health`: never change one. */
 enum health_state {
@@ -45,6 +46,13 @@ enum probe_result {
 	PROBE_RESULTS
 };
 
+/* It holds what it is asked for, whether or not it wants new flows. */
+static inline bool
+health_is_alive(enum health_state s)
+{
+	return s == HEALTH_UP || s == HEALTH_DRAIN;
+}
+
 const char *probe_result_text(enum probe_result r);	/* "connection refused" */
 const char *health_state_text(enum health_state s);	/* "up" */
 
@@ -69,59 +77,95 @@ struct health_fsm {
 bool health_step(struct health_fsm *f, const struct conf_check *check,
     enum probe_result r, uint16_t detail);
 
-#define HEALTH_WHY_MAX 128
+#define HEALTH_WHY_MAX 256
 /* What led to the state: "HTTP 500, expected 200". */
 const char *health_why_print(const struct health_fsm *f,
     const struct conf_check *check, char buf[HEALTH_WHY_MAX]);
+/* The same of a target: through a tunnel with what was sent, "tcp to
+ * 203.0.113.10:80 through the tunnel: timeout". */
+struct health_row;
+const char *health_row_why(const struct health_row *row,
+    const struct conf_check *check, char buf[HEALTH_WHY_MAX]);
 
-/* One thing to probe. Sorted by address, port, check name; no duplicates. */
+/* One thing to probe. Sorted by address, VIP, port, check name; no
+ * duplicates. */
 struct health_target {
-	struct addr addr;
+	struct addr addr;	/* of the backend */
+	struct addr vip;	/* asked through the tunnel; unset: directly */
 	uint16_t port;		/* host byte order */
+	enum forward form;	/* of the tunnel, where there is a VIP */
 	const struct conf_check *check;
 };
 
 struct health_row {
-	struct addr addr;
+	struct addr addr, vip;
 	uint16_t port;
 	const char *check;	/* name; owned by whoever owns the table */
+	bool passed;		/* once, since it is known */
 	struct health_fsm fsm;
 	int64_t since;		/* CLOCK_REALTIME ns of the last change; 0: never */
 };
 
 struct health_table {
-	struct health_row *row;	/* sorted by address, port, check name */
+	struct health_row *row;	/* sorted as targets are */
 	size_t n;
 };
 
 /* Every target of the configuration. A backend of a pool with a check is
  * probed on the check's port, or on the port of each service that uses the
- * pool. Backends with state down are not probed. */
+ * pool; through the tunnel, on each address of those services. Backends with
+ * state down are not probed. */
 struct health_target *health_targets(const struct conf *c, struct arena *a,
     size_t *n);
 
-/* The ports on which a pool's backends are probed; sorted, in `a`. */
-struct health_ports {
-	uint16_t *port;		/* host byte order */
+/* What of a pool's backends is probed, sorted by VIP and port; in `a`. */
+struct health_path {
+	struct addr vip;	/* unset: directly */
+	uint16_t port;		/* host byte order */
+	enum forward form;
+	bool established;	/* min_healthy backends have passed on the VIP
+				 * once: they are all expected to. Directly: always */
+};
+
+struct health_paths {
+	struct health_path *path;
 	size_t n;
 };
-void health_ports(const struct conf *c, const struct conf_pool *p,
-    struct arena *a, struct health_ports *out);
+
+/* With `t` it is found out what is established. */
+void health_paths(const struct conf *c, const struct conf_pool *p,
+    const struct health_table *t, struct arena *a, struct health_paths *out);
+/* The VIP may be announced as far as the pool's check is concerned. */
+bool health_established(const struct health_paths *paths,
+    const struct addr *vip);
 
 struct health_row *health_find(const struct health_table *t,
-    const struct addr *addr, uint16_t port, const char *check);
+    const struct health_target *target);
+/*
+ * What is known of a target that the table does not have, from those that are
+ * the same backend and check: on another port, or probed the other way. NULL:
+ * nothing, or it is another VIP, which says nothing about this one.
+ */
+const struct health_row *health_kin(const struct health_table *t,
+    const struct health_target *target);
 
-/* Down if one of the pool's targets of this address is down, else unknown if
- * one is unknown (missing from the table, or there is nothing to probe), else
- * drain if one asks for it, else up. Up without a check.
- * `*row`, if not NULL, is the target that decided (NULL: none). */
-enum health_state health_of(const struct conf *c, const struct conf_pool *p,
-    const struct addr *addr, const struct health_table *t,
-    const struct health_row **row);
-
-/* The same for many backends of one pool, whose ports are found once. */
+/*
+ * Of a backend of the pool, over the established VIPs (directly: over all
+ * there is): down if one of its targets is down, else unknown if one is unknown
+ * (missing from the table, or there is nothing to probe), else drain if one
+ * asks for it, else up. While no VIP is established the best one counts. Up
+ * without a check. `*row`, if not NULL, is the target that decided (NULL: none).
+ */
 enum health_state health_verdict(const struct conf_check *check,
-    const struct health_ports *ports, const struct addr *addr,
+    const struct health_paths *paths, const struct addr *addr,
     const struct health_table *t, const struct health_row **row);
+
+/* A VIP that is also the host's own address (`local`, sorted) cannot be asked
+ * through a tunnel: the probe would be answered here. One row in `dg` each. */
+void health_local_check(const struct conf *c, const struct addr *local,
+    size_t n, struct diag *dg);
+
+/* min_healthy as a count. */
+uint32_t health_needed(const struct conf_pool *p);
 
 #endif

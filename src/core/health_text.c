@@ -117,3 +117,19 @@ health_why_print(const struct health_fsm *f, const struct conf_check *check,
 	}
 	return buf;
 }
+
+const char *
+health_row_why(const struct health_row *row, const struct conf_check *check,
+    char buf[HEALTH_WHY_MAX])
+{
+	char where[ADDRPORT_STR_MAX], why[HEALTH_WHY_MAX];
+	size_t n = 0;
+
+	if (addr_is_zero(&row->vip))
+		return health_why_print(&row->fsm, check, buf);
+	append(buf, &n, "%s to %s through the tunnel: %s",
+	    check_type_text(check->type),
+	    addrport_print(&row->vip, row->port, where),
+	    health_why_print(&row->fsm, check, why));
+	return buf;
+}

@@ -94,6 +94,7 @@ struct state_pool {
 	bool failed_open;	/* nobody is eligible and one is known to be
 				 * down: all active ones with a next hop are
 				 * used */
+	struct health_paths paths;	/* of its check */
 	struct state_member *member;	/* as conf->backend, same order */
 };
 

@@ -128,7 +128,6 @@ members_build(struct state_build *b, const struct conf_pool *c,
 {
 	const struct override_list *l = b->in->overrides;
 	const struct conf_backend *cb;
-	struct health_ports ports;
 	struct state_member *m;
 	size_t i, row;
 
@@ -140,13 +139,13 @@ members_build(struct state_build *b, const struct conf_pool *c,
 		if (cb != NULL && cb->state == l->row[i].file_state)
 			p->member[cb - c->backend].state = l->row[i].state;
 	}
-	health_ports(b->in->conf, c, b->a, &ports);
+	health_paths(b->in->conf, c, b->in->health, b->a, &p->paths);
 	for (i = 0; i < c->nbackend; i++) {
 		cb = &c->backend[i];
 		m = &p->member[i];
 		row = member_row(b, cb);
 		m->number = b->s->backend[row].number;
-		m->health = health_verdict(c->check, &ports, &cb->address,
+		m->health = health_verdict(c->check, &p->paths, &cb->address,
 		    b->in->health, &m->health_row);
 		m->why = member_why(cb, m, &b->hop[row]);
 		m->keeps = member_keeps(m, &b->hop[row]);
@@ -160,12 +159,7 @@ pool_judge(struct state_build *b, const struct conf_pool *c,
 	size_t i;
 
 	p->conf = c;
-	p->needed = c->min_healthy;
-	if (c->min_healthy_percent)
-		p->needed = (uint32_t)((c->nbackend * c->min_healthy + 99) /
-		    100);
-	if (p->needed == 0)	/* of no backends at all */
-		p->needed = 1;
+	p->needed = health_needed(c);
 	for (i = 0; i < c->nbackend; i++)
 		p->eligible += p->member[i].why == MEMBER_ELIGIBLE;
 	/* Not before anything is known: a node that has just started would

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Commands about files: check, diff, bird-config. */
 #include <errno.h>
+#include <ifaddrs.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/arena.h"
 #include "core/bird_text.h"
 #include "core/conf.h"
+#include "core/health.h"
+#include "core/rows.h"
 #include "ctl/command.h"
 #include "io/bird.h"
 #include "io/conf_file.h"
@@ -40,6 +44,47 @@ diag_json(const struct diag *dg, enum diag_level level)
 	return list;
 }
 
+/* This host's own, sorted. */
+static struct addr *
+local_addresses(struct arena *a, size_t *n)
+{
+	const struct sockaddr_in6 *in6;
+	const struct sockaddr_in *in;
+	struct addr *list = NULL, *one;
+	struct ifaddrs *all, *i;
+
+	*n = 0;
+	if (getifaddrs(&all) < 0)
+		return NULL;
+	for (i = all; i != NULL; i = i->ifa_next) {
+		if (i->ifa_addr == NULL || (i->ifa_addr->sa_family != AF_INET &&
+		    i->ifa_addr->sa_family != AF_INET6))
+			continue;
+		one = arena_grow(a, &list, (*n)++, sizeof(*one));
+		in = (const void *)i->ifa_addr;
+		in6 = (const void *)i->ifa_addr;
+		if (i->ifa_addr->sa_family == AF_INET)
+			*one = addr_from4(in->sin_addr.s_addr);
+		else
+			memcpy(one->b, &in6->sin6_addr, sizeof(one->b));
+	}
+	freeifaddrs(all);
+	rows_sort(list, *n, sizeof(*list), addr_order);
+	return list;
+}
+
+/* What the file alone does not tell. */
+static int
+check_here(const struct conf *c, struct arena *a, struct diag *dg)
+{
+	const struct addr *local;
+	size_t n;
+
+	local = local_addresses(a, &n);
+	health_local_check(c, local, n, dg);
+	return dg->errors > 0 ? -1 : 0;
+}
+
 int
 check_run(const struct context *x)
 {
@@ -51,6 +96,8 @@ check_run(const struct context *x)
 
 	diag_init(&dg);
 	rc = conf_file_load(file_of(x), a, &c, &dg);
+	if (rc == 0)
+		rc = check_here(c, a, &dg);
 	diag_print(&dg, stderr);
 	for (i = 0; rc == 0 && i < c->npool; i++)
 		backends += c->pool[i].nbackend;

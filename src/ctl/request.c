@@ -11,6 +11,7 @@
 #include "ctl/fields.h"
 #include "io/ctl.h"
 #include "io/prog.h"
+#include "io/tunnel.h"
 
 #define QUICK_MS 10000
 #define RELOAD_MS 60000
@@ -242,6 +243,7 @@ detach_run(const struct context *x)
 	}
 	if (prog_remove_dir(x->o.bpf_dir) < 0)
 		return STATUS_FAILED;	/* it has said why */
+	tunnel_remove_rules();
 	if (x->flags & FLAG_JSON)
 		return json_out(x, json_object());
 	puts("detached");

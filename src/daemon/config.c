@@ -346,9 +346,10 @@ config_check_fit(const struct daemon *d, const struct config *c,
 int
 config_reload(struct daemon *d, json_t *reply)
 {
+	const struct addr *local;
 	struct diag dg;
 	struct config *c;
-	size_t i;
+	size_t i, nlocal;
 	int rc, status = 0;
 
 	if (d->lifecycle.life == LIFE_STOP) {
@@ -362,6 +363,8 @@ config_reload(struct daemon *d, json_t *reply)
 	if (c != NULL) {
 		config_check_change(d->config, c, &dg);
 		config_check_fit(d, c, &dg);
+		local = netlink_local(d->nl, &nlocal);
+		health_local_check(c->conf, local, nlocal, &dg);
 		if (dg.errors > 0) {
 			config_free(c);
 			c = NULL;

@@ -322,6 +322,21 @@ start_io(struct daemon *d)
 	return rc;
 }
 
+/* A reload refuses it; a start does what it can, and these wait. */
+static void
+start_local(struct daemon *d)
+{
+	const struct addr *local;
+	struct diag dg;
+	size_t n;
+
+	diag_init(&dg);
+	local = netlink_local(d->nl, &n);
+	health_local_check(d->config->conf, local, n, &dg);
+	config_messages(&dg, NULL);
+	diag_fini(&dg);
+}
+
 static int
 daemon_start(struct daemon *d, struct config **c)
 {
@@ -346,6 +361,7 @@ daemon_start(struct daemon *d, struct config **c)
 	if (listeners_open(d) < 0)
 		return 1;
 	ports_open(d->ev, prog_ports(d->prog), on_port_failed, d, &d->ports);
+	d->tunnel = tunnel_new(prog_tables(d->prog));
 	rc = prober_start(d->prober, d->ev, health_result, d);
 	if (rc < 0) {
 		log_warnx("prober: %s", strerror(-rc));
@@ -357,6 +373,7 @@ daemon_start(struct daemon *d, struct config **c)
 	d->started_at = daemon_realtime();
 	config_apply(d, *c);
 	*c = NULL;
+	start_local(d);
 	rc = sd_event_add_time_relative(d->ev, NULL, CLOCK_BOOTTIME, 0, 1,
 	    on_start, d);
 	return rc < 0 ? 1 : 0;
@@ -391,12 +408,13 @@ daemon_close(struct daemon *d)
 	bird_close(d->bird);
 	bird_close(d->bird_before);
 	ports_close(d->ports);
+	tunnel_free(d->tunnel);
 	tidy_close(d);
 	prog_close(d->prog);
 	netlink_close(d->nl);
 	overrides_free(&d->overrides);
 	free(d->health.row);
-	free(d->health_check);
+	free(d->health_target);
 	free(d->link);
 	free(d->verdict.why);
 	arena_free(d->arena);

@@ -20,6 +20,7 @@
 #include "io/ports.h"
 #include "io/probe.h"
 #include "io/prog.h"
+#include "io/tunnel.h"
 
 /* A configuration in force. Replaced as a whole, never edited. */
 struct config {
@@ -101,10 +102,12 @@ struct daemon {
 	struct ctl *ctl;
 	int tun;		/* xlb0; -1: none */
 
-	/* health.row[i] is the health of target i, by check health_check[i];
-	 * names are the config's */
+	/* health.row[i] is the health of target i; names and checks are the
+	 * config's */
 	struct health_table health;
-	const struct conf_check **health_check;
+	struct health_target *health_target;
+	bool tunnelled;		/* some of them are asked through a tunnel */
+	struct tunnel *tunnel;
 	struct override_list overrides;	/* rows and names on the heap */
 
 	/* The last reconciliation: what was wanted, and how it went. */
@@ -187,6 +190,8 @@ int daemon_grow(struct daemon *d);
 /* health_run.c */
 void health_adopt(struct daemon *d);	/* verdicts of an earlier xlbd */
 void health_follow(struct daemon *d, const struct conf *c);
+/* Numbers and ways of backends may have changed, or what leads probes there. */
+void health_mark(struct daemon *d);
 void health_result(size_t id, enum probe_result r, uint16_t detail, void *arg);
 
 /* reconcile.c */

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Health at run time: targets for the prober, verdicts in the pinned map. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/arena.h"
+#include "core/rows.h"
 #include "daemon/daemon.h"
 #include "io/log.h"
 #include "io/maps.h"
+#include "probe_abi.h"
 
 /* Verdicts that an earlier xlbd left: a restart does not begin with unknown
  * backends. Names live until health_follow() replaces the table. */
@@ -25,15 +28,55 @@ health_adopt(struct daemon *d)
 	d->health.n = t.n;
 }
 
-/* Follows a new configuration: rows that stay keep their verdict and count
- * anew, others start unknown, verdicts of what is gone are deleted. */
+/* What is known of a target: a changed check keeps the verdict, and counts
+ * anew. */
+static void
+row_inherit(struct health_row *row, const struct health_table *old,
+    const struct health_target *t)
+{
+	const struct health_row *known = health_find(old, t);
+
+	if (known == NULL)
+		known = health_kin(old, t);
+	if (known == NULL)
+		return;
+	row->fsm = known->fsm;
+	row->fsm.run = 0;
+	row->passed = known->passed;
+	row->since = known->since;
+}
+
+/* Verdicts of what is gone are deleted, and what was inherited is kept. */
+static void
+health_store(struct maps *m, const struct health_table *old,
+    const struct health_table *new, const struct health_target *t)
+{
+	struct health_target key = { .port = 0 };
+	struct conf_check check;
+	size_t i;
+
+	for (i = 0; i < old->n; i++) {
+		check.name = old->row[i].check;
+		key.addr = old->row[i].addr;
+		key.vip = old->row[i].vip;
+		key.port = old->row[i].port;
+		key.check = &check;
+		if (health_find(new, &key) == NULL)
+			maps_health_del(m, &old->row[i]);
+	}
+	for (i = 0; i < new->n; i++)
+		if (new->row[i].fsm.state != HEALTH_UNKNOWN &&
+		    health_find(old, &t[i]) == NULL)
+			maps_health_put(m, &new->row[i]);
+}
+
+/* Follows a new configuration: rows that stay keep their verdict, others start
+ * with that of their kin, or unknown. */
 void
 health_follow(struct daemon *d, const struct conf *c)
 {
-	struct maps *m = prog_maps(d->prog);
 	struct arena *a = arena_new();
 	struct health_table old = d->health, new = { 0 };
-	const struct health_row *known;
 	struct health_target *t;
 	struct health_row *row;
 	size_t i;
@@ -41,35 +84,80 @@ health_follow(struct daemon *d, const struct conf *c)
 
 	t = health_targets(c, a, &new.n);
 	new.row = calloc(new.n + 1, sizeof(*new.row));
-	free(d->health_check);
-	d->health_check = calloc(new.n + 1, sizeof(*d->health_check));
-	if (new.row == NULL || d->health_check == NULL)
+	free(d->health_target);
+	d->health_target = calloc(new.n + 1, sizeof(*d->health_target));
+	if (new.row == NULL || d->health_target == NULL)
 		fatal("health");
 	for (i = 0; i < new.n; i++) {
 		row = &new.row[i];
 		row->addr = t[i].addr;
+		row->vip = t[i].vip;
 		row->port = t[i].port;
 		row->check = t[i].check->name;
-		d->health_check[i] = t[i].check;
-		known = health_find(&old, &row->addr, row->port, row->check);
-		if (known != NULL) {
-			row->fsm = known->fsm;
-			row->fsm.run = 0;
-			row->since = known->since;
-		}
+		d->health_target[i] = t[i];
+		row_inherit(row, &old, &t[i]);
 	}
-	for (i = 0; i < old.n; i++) {
-		row = &old.row[i];
-		if (health_find(&new, &row->addr, row->port, row->check) ==
-		    NULL)
-			maps_health_del(m, row);
-	}
+	health_store(prog_maps(d->prog), &old, &new, t);
 	d->health = new;
 	free(old.row);
 	rc = prober_set(d->prober, t, new.n);
 	if (rc < 0)
 		log_warnx("prober: %s: health is not followed", strerror(-rc));
 	arena_free(a);
+	d->tunnelled = false;
+	for (i = 0; i < new.n; i++)
+		d->tunnelled |= !addr_is_zero(&new.row[i].vip);
+}
+
+/* How a target is reached: by the number that its backend has in the maps, and
+ * from the address that packets to it come from if it is of the VIP's family.
+ * 0: not now; a VIP that this node has itself would be asked here. */
+static uint32_t
+target_mark(const struct daemon *d, const struct health_target *t,
+    struct addr *src)
+{
+	const struct state *s = &d->wanted;
+	const struct hop_table *hops = netlink_hops(d->nl);
+	const struct state_backend *b;
+	const struct state_vip *vip;
+	const struct hop *hop;
+
+	memset(src, 0, sizeof(*src));
+	b = rows_find(&t->addr, s->backend, s->nbackend, sizeof(*b), addr_order);
+	vip = rows_find(&t->vip, s->vip, s->nvip, sizeof(*vip), addr_order);
+	hop = rows_find(&t->addr, hops->row, hops->n, sizeof(*hop), addr_order);
+	if (b == NULL || b->number == 0 || vip == NULL ||
+	    (vip->flags & XLB_VIP_LOCAL) || !tunnel_ready(d->tunnel))
+		return 0;
+	if (hop != NULL && hop->status == HOP_OK &&
+	    addr_is4(&hop->nexthop.src) == addr_is4(&t->vip))
+		*src = hop->nexthop.src;
+	return PROBE_MARK_OF(b->number, t->form);
+}
+
+void
+health_mark(struct daemon *d)
+{
+	const struct health_target *t;
+	struct addr src;
+	uint32_t mark;
+	int mended;
+	size_t i;
+
+	if (d->lifecycle.removed || !d->tunnelled) {
+		tunnel_remove(d->tunnel);
+		return;
+	}
+	mended = tunnel_mend(d->tunnel);
+	if (mended > 0)
+		d->drift += (uint64_t)mended;
+	for (i = 0; i < d->health.n; i++) {
+		t = &d->health_target[i];
+		if (addr_is_zero(&t->vip))
+			continue;
+		mark = target_mark(d, t, &src);
+		prober_mark(d->prober, i, mark, &src);
+	}
 }
 
 /* Names each pool and backend that has this address, for the log. */
@@ -80,6 +168,8 @@ health_log(const struct daemon *d, const struct health_row *row,
 	const struct conf *c = d->config->conf;
 	const struct conf_pool *p;
 	char object[256], where[ADDRPORT_STR_MAX], why[HEALTH_WHY_MAX];
+	char addr[ADDR_STR_MAX];
+	bool tunnel = !addr_is_zero(&row->vip);
 	size_t i, k;
 
 	for (i = 0; i < c->npool; i++) {
@@ -89,9 +179,12 @@ health_log(const struct daemon *d, const struct health_row *row,
 		for (k = 0; k < p->nbackend; k++) {
 			if (addr_cmp(&p->backend[k].address, &row->addr) != 0)
 				continue;
-			snprintf(object, sizeof(object), "backend %s/%s (%s)",
+			snprintf(object, sizeof(object), "backend %s/%s (%s%s%s)",
 			    p->name, p->backend[k].name,
-			    addrport_print(&row->addr, row->port, where));
+			    tunnel ? addr_print(&row->addr, addr) : "",
+			    tunnel ? " for " : "",
+			    addrport_print(tunnel ? &row->vip : &row->addr,
+			    row->port, where));
 			log_change(object, health_state_text(from),
 			    health_state_text(row->fsm.state),
 			    health_why_print(&row->fsm, p->check, why));
@@ -108,9 +201,10 @@ health_result(size_t id, enum probe_result r, uint16_t detail, void *arg)
 
 	if (r == PROBE_TIMEOUT || r == PROBE_UNREACHABLE)
 		netlink_doubt(d->nl, &row->addr);
-	if (!health_step(&row->fsm, d->health_check[id], r, detail))
+	if (!health_step(&row->fsm, d->health_target[id].check, r, detail))
 		return;
 	row->since = daemon_realtime();
+	row->passed |= health_is_alive(row->fsm.state);
 	health_log(d, row, from);
 	maps_health_put(prog_maps(d->prog), row);
 	reconcile_soon(d);

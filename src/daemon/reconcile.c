@@ -294,6 +294,7 @@ run_keep(struct run *r, const struct announce *next)
 	d->arena = r->arena;
 	ring_cache_trim(d->rings, &d->wanted);
 	listeners_follow(d);
+	health_mark(d);
 	config_free(d->config->retired);
 	d->config->retired = NULL;
 }

@@ -203,7 +203,7 @@ member_reason(const struct state_member *m, const struct conf_check *check,
 		return "";
 	if ((m->why == MEMBER_UNHEALTHY || m->why == MEMBER_ASKS_DRAIN) &&
 	    m->health_row != NULL)
-		return health_why_print(&m->health_row->fsm, check, buf);
+		return health_row_why(m->health_row, check, buf);
 	return member_why_text(m->why);
 }
 

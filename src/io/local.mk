@@ -24,6 +24,7 @@ libxlbio_a_SOURCES += src/io/bird_client.c src/io/bird_client.h
 libxlbio_a_SOURCES += src/io/bird_include.c src/io/bird_include.h
 libxlbio_a_SOURCES += src/io/bird_view.c src/io/bird_view.h
 libxlbio_a_SOURCES += src/io/tun.c src/io/tun.h
+libxlbio_a_SOURCES += src/io/tunnel.c src/io/tunnel.h
 libxlbio_a_SOURCES += src/io/notify.c src/io/notify.h
 libxlbio_a_SOURCES += src/io/maps_bpf.c src/io/maps.h src/io/maps_int.h
 libxlbio_a_SOURCES += src/io/maps_flow.c src/io/grace.c src/io/grace.h
@@ -38,7 +39,7 @@ libxlbio_a_SOURCES += src/io/prog_offload.c src/io/prog_grow.c
 libxlbio_a_SOURCES += src/io/prog_load.c src/io/prog_load.h
 libxlbio_a_SOURCES += src/io/key.c src/io/key.h
 libxlbio_a_SOURCES += src/io/ports.c src/io/ports.h
-nodist_libxlbio_a_SOURCES = bpf/xlb.skel.h bpf/ports.skel.h
+nodist_libxlbio_a_SOURCES = bpf/xlb.skel.h bpf/ports.skel.h bpf/probe.skel.h
 # What a program that links libxlbio.a needs besides.
 XLBIO_LIBS = libxlbio.a libxlbcore.a $(LIBBPF_LIBS) $(MNL_LIBS) \
 	$(SYSTEMD_LIBS) $(JANSSON_LIBS) $(YAML_LIBS) $(CURL_LIBS)

@@ -92,6 +92,8 @@ health_order(const void *a, const void *b)
 	const struct health_row *x = a, *y = b;
 	int c = addr_cmp(&x->addr, &y->addr);
 
+	if (c == 0)
+		c = addr_cmp(&x->vip, &y->vip);
 	if (c != 0)
 		return c;
 	if (x->port != y->port)
@@ -107,6 +109,7 @@ health_key(const struct health_row *row)
 
 	memset(&key, 0, sizeof(key));
 	memcpy(key.addr, row->addr.b, sizeof(key.addr));
+	memcpy(key.vip, row->vip.b, sizeof(key.vip));
 	key.port = row->port;
 	memcpy(key.check, row->check, len);
 	return key;
@@ -122,7 +125,6 @@ health_known(const struct xlb_health *h)
 int
 maps_health_read(struct maps *m, struct arena *a, struct health_table *t)
 {
-	static const struct addr direct;
 	int fd = m->fd[MAP_HEALTH];
 	struct xlb_health_key key, next;
 	struct health_row *row;
@@ -134,15 +136,16 @@ maps_health_read(struct maps *m, struct arena *a, struct health_table *t)
 		key = next;
 		from = &key;
 		if (bpf_map_lookup_elem(fd, &key, &h) < 0 ||
-		    memcmp(key.vip, direct.b, sizeof(key.vip)) != 0 ||
 		    !health_known(&h))
 			continue;
 		row = arena_grow(a, &t->row, t->n++, sizeof(*row));
 		memcpy(row->addr.b, key.addr, sizeof(row->addr.b));
+		memcpy(row->vip.b, key.vip, sizeof(row->vip.b));
 		row->port = key.port;
 		row->check = arena_printf(a, "%.*s",
 		    (int)sizeof(key.check) - 1, key.check);
 		row->fsm.state = (enum health_state)h.state;
+		row->passed = h.passed != 0 || health_is_alive(row->fsm.state);
 		row->fsm.why = row->fsm.last = (enum probe_result)
 		    (h.why & 0xffff);
 		row->fsm.detail = row->fsm.asked = (uint16_t)(h.why >> 16);
@@ -159,7 +162,8 @@ int
 maps_health_put(struct maps *m, const struct health_row *row)
 {
 	struct xlb_health_key key = health_key(row);
-	struct xlb_health h = { .state = row->fsm.state,
+	struct xlb_health h = { .state = (__u16)row->fsm.state,
+	    .passed = row->passed,
 	    .why = row->fsm.why | (uint32_t)row->fsm.detail << 16,
 	    .since = row->since };
 

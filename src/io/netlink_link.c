@@ -138,7 +138,7 @@ link_event(struct netlink *nl, const struct nlmsghdr *nlh)
 }
 
 static int
-addr_order(const void *a, const void *b)
+nl_addr_order(const void *a, const void *b)
 {
 	const struct nl_addr *x = a, *y = b;
 	int c = addr_cmp(&x->addr, &y->addr);
@@ -162,7 +162,7 @@ addr_event(struct netlink *nl, const struct nlmsghdr *nlh)
 		return;
 	key.ifindex = ifa->ifa_index;
 	row = nl->naddr == 0 ? NULL : bsearch(&key, nl->addr, nl->naddr,
-	    sizeof(key), addr_order);
+	    sizeof(key), nl_addr_order);
 	if (nlh->nlmsg_type == RTM_DELADDR) {
 		if (row == NULL)
 			return;
@@ -175,7 +175,7 @@ addr_event(struct netlink *nl, const struct nlmsghdr *nlh)
 		nl->addr = netlink_realloc(nl->addr, nl->naddr + 1,
 		    sizeof(*row));
 		row = &nl->addr[nl->naddr];
-		for (; row > nl->addr && addr_order(&row[-1], &key) > 0; row--)
+		for (; row > nl->addr && nl_addr_order(&row[-1], &key) > 0; row--)
 			*row = row[-1];
 		*row = key;
 		nl->naddr++;
@@ -199,7 +199,7 @@ addr_settle(struct netlink *nl)
 		memcpy(all, nl->addr, nl->naddr * sizeof(*all));
 	all[nl->naddr] = (struct nl_addr){ .addr = lo4 };
 	all[nl->naddr + 1] = (struct nl_addr){ .addr = lo6 };
-	qsort(all, nl->naddr + 2, sizeof(*all), addr_order);
+	qsort(all, nl->naddr + 2, sizeof(*all), nl_addr_order);
 	local = netlink_realloc(NULL, nl->naddr + 2, sizeof(*local));
 	for (i = 0; i < nl->naddr + 2; i++)
 		if (n == 0 || addr_cmp(&local[n - 1], &all[i].addr) != 0)

@@ -27,7 +27,9 @@
 /* In `due` while it waits for its turn, in `overdue` while it is probed. */
 struct target {
 	struct heap_node node;
-	struct addr addr;
+	struct addr addr, vip;	/* as in struct health_target */
+	struct addr src;	/* its sockets' own address; unset: any */
+	uint32_t mark;		/* of its sockets; 0: it has none yet */
 	uint16_t port;
 	char *check;
 	size_t index;		/* in the list last given */
@@ -340,6 +342,13 @@ check_send(struct prober *p, const struct target *t)
 	return rc;
 }
 
+/* What is connected to. */
+static const struct addr *
+target_peer(const struct target *t)
+{
+	return addr_is_zero(&t->vip) ? &t->addr : &t->vip;
+}
+
 static int
 request_send(struct prober *p, const struct target *t, uint32_t id, int fd)
 {
@@ -354,19 +363,43 @@ request_send(struct prober *p, const struct target *t, uint32_t id, int fd)
 	rq.generation = p->flight[id].generation;
 	rq.kind = t->kind;
 	rq.check = t->slot;
-	memcpy(rq.addr, t->addr.b, sizeof(rq.addr));
+	memcpy(rq.addr, target_peer(t)->b, sizeof(rq.addr));
 	rq.port = t->port;
 	rq.timeout_ms = t->timeout_ms;
 	return probe_send(p->sock, &rq, sizeof(rq), fd, MSG_DONTWAIT);
+}
+
+/* A descriptor, or -errno. */
+static int
+target_socket(const struct target *t)
+{
+	const struct addr *peer = target_peer(t);
+	int fd, rc;
+
+	fd = t->kind == PROBE_REQUEST_UDP ? probe_udp_socket(peer) :
+	    probe_tcp_socket(peer);
+	if (fd < 0 || addr_is_zero(&t->vip))
+		return fd;
+	rc = probe_socket_mark(fd, t->mark, &t->src);
+	if (rc < 0) {
+		close(fd);
+		return rc;
+	}
+	return fd;
 }
 
 /* False: no more for now. */
 static bool
 target_probe(struct prober *p, struct target *t, int64_t now)
 {
-	uint32_t id = flight_new(p);
+	uint32_t id;
 	int fd, rc;
 
+	if (!addr_is_zero(&t->vip) && t->mark == 0) {
+		target_next(p, t, now);
+		return true;
+	}
+	id = flight_new(p);
 	if (id == NONE) {
 		if (!p->warned)
 			log_warnx("prober: %u probes in flight, which is the "
@@ -374,8 +407,7 @@ target_probe(struct prober *p, struct target *t, int64_t now)
 		p->warned = true;
 		return false;
 	}
-	fd = t->kind == PROBE_REQUEST_UDP ? probe_udp_socket(&t->addr) :
-	    probe_tcp_socket(&t->addr);
+	fd = target_socket(t);
 	if (fd < 0) {
 		flight_free(p, id);
 		target_next(p, t, now);
@@ -507,6 +539,8 @@ target_cmp(const struct target *t, const struct health_target *h)
 {
 	int c = addr_cmp(&t->addr, &h->addr);
 
+	if (c == 0)
+		c = addr_cmp(&t->vip, &h->vip);
 	if (c != 0)
 		return c;
 	if (t->port != h->port)
@@ -537,6 +571,7 @@ target_new(struct prober *p, const struct health_target *h, int64_t now)
 	if (t == NULL || (t->check = strdup(h->check->name)) == NULL)
 		fatal("prober");
 	t->addr = h->addr;
+	t->vip = h->vip;
 	t->port = h->port;
 	t->flight = NONE;
 	t->grid = now + phase_next(p, h->check->interval_ms) -
@@ -600,6 +635,21 @@ prober_set(struct prober *p, const struct health_target *t, size_t n)
 	p->n = n;
 	prober_run(p);
 	return 0;
+}
+
+void
+prober_mark(struct prober *p, size_t id, uint32_t mark, const struct addr *src)
+{
+	struct target *t = p->target[id];
+	bool waited = t->mark == 0 && mark != 0;
+
+	t->mark = mark;
+	t->src = *src;
+	if (waited && t->flight == NONE) {
+		t->grid = probe_now().ns;
+		heap_put(&p->due, &t->node, t->grid);
+		timer_set(p);
+	}
 }
 
 void

@@ -28,12 +28,20 @@ typedef void (*probe_fn)(size_t id, enum probe_result r, uint16_t detail,
 int prober_start(struct prober *p, sd_event *ev, probe_fn fn, void *arg);
 
 /* What to probe from now on (copied; sorted, as health_targets() gives it).
- * Targets that stay (same address, port and check) keep their phase and the
+ * Targets that stay (same address, VIP, port and check) keep their phase and the
  * probe under way, so that frequent reloads hide no dead backend; new ones are
  * probed at once; intervals are spread evenly and jittered. Nothing is ever
  * reported of a target that is gone. 0, or -errno (-EOPNOTSUPP: a check of
  * a kind that is not there yet; nothing changed). */
 int prober_set(struct prober *p, const struct health_target *t, size_t n);
+
+/*
+ * How target `id`, which has a VIP, reaches its backend: the mark of its sockets
+ * (probe_abi.h) and the address that they are bound to (unset: the kernel
+ * chooses). Without a mark, 0, as at first, it is not probed.
+ */
+void prober_mark(struct prober *p, size_t id, uint32_t mark,
+    const struct addr *src);
 
 void prober_close(struct prober *p);
 pid_t prober_pid(const struct prober *p);	/* 0: none at the moment */

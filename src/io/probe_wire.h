@@ -122,6 +122,10 @@ probe_status_in(const uint8_t *bits, long status)
 	    (bits[status / 8] >> status % 8 & 1);
 }
 
+/* Through a backend's tunnel, from `src` (unset: the kernel chooses). Made in
+ * xlbd, which may set marks. 0, or -errno. */
+int probe_socket_mark(int fd, uint32_t mark, const struct addr *src);
+
 /* probe_tcp.c. Made in xlbd. A descriptor, or -errno. */
 int probe_tcp_socket(const struct addr *to);
 /* In the prober. True: ended at once with `*r`. */

@@ -213,6 +213,12 @@ prog_ports(const struct prog *p)
 	return p->maps->fd[MAP_TX_PORTS];
 }
 
+int
+prog_tables(const struct prog *p)
+{
+	return p->maps->fd[MAP_TABLES];
+}
+
 struct maps *
 prog_maps(struct prog *p)
 {

@@ -40,7 +40,9 @@ int prog_grow(struct prog *p, const struct prog_config *c);
 int prog_check(const struct prog_config *c);
 void prog_close(struct prog *p);	/* everything stays pinned */
 struct maps *prog_maps(struct prog *p);
-int prog_ports(const struct prog *p);	/* the descriptor of tx_ports */
+/* The descriptors of the maps tx_ports and tables. */
+int prog_ports(const struct prog *p);
+int prog_tables(const struct prog *p);
 bool prog_adopted(const struct prog *p);	/* maps were there before */
 
 /* What is attached where. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Makes xlb0, or takes it over from an earlier run. */
+/* Makes TUN devices; takes xlb0 over from an earlier run. */
 #include "io/tun.h"
 
 #include <errno.h>
@@ -7,6 +7,7 @@
 #include <linux/if_tun.h>
 #include <net/if.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -48,13 +49,14 @@ is_ours(int fd)
 
 /* Its flags; with `up` it is set up before. -errno. */
 static int
-flags_of(bool up)
+flags_of(const char *name, bool up)
 {
-	struct ifreq ifr = { .ifr_name = TUN_NAME };
+	struct ifreq ifr = { .ifr_flags = 0 };
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), rc = 0;
 
 	if (fd < 0)
 		return -errno;
+	snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", name);
 	if (ioctl(fd, SIOCGIFFLAGS, &ifr) < 0)
 		rc = -errno;
 	if (rc == 0 && up) {
@@ -66,11 +68,10 @@ flags_of(bool up)
 	return rc < 0 ? rc : ifr.ifr_flags;
 }
 
-static int
-make(void)
+int
+tun_make(const char *name)
 {
-	struct ifreq ifr = { .ifr_name = TUN_NAME,
-	    .ifr_flags = IFF_TUN | IFF_NO_PI };
+	struct ifreq ifr = { .ifr_flags = IFF_TUN | IFF_NO_PI };
 	int fd = open("/dev/net/tun", O_RDWR | O_CLOEXEC | O_NONBLOCK), rc = 0;
 
 	if (fd < 0) {
@@ -78,16 +79,17 @@ make(void)
 		log_warn("/dev/net/tun");
 		return rc;
 	}
+	snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", name);
 	if (ioctl(fd, TUNSETIFF, &ifr) < 0)
 		rc = -errno;
 	if (rc == -EBUSY)
-		log_warnx(TUN_NAME ": another process holds it");
+		log_warnx("%s: another process holds it", name);
 	else if (rc < 0)
-		log_warnx(TUN_NAME ": %s", strerror(-rc));
+		log_warnx("%s: %s", name, strerror(-rc));
 	if (rc == 0) {
-		rc = flags_of(true);
+		rc = flags_of(name, true);
 		if (rc < 0)
-			log_warnx(TUN_NAME ": cannot set it up: %s",
+			log_warnx("%s: cannot set it up: %s", name,
 			    strerror(-rc));
 	}
 	if (rc < 0) {
@@ -103,14 +105,14 @@ tun_open(int stored)
 	int flags, fd;
 
 	if (stored >= 0 && is_ours(stored)) {
-		flags = flags_of(false);
+		flags = flags_of(TUN_NAME, false);
 		if (flags >= 0 && (flags & IFF_UP) == 0)
 			log_warnx(TUN_NAME " is down, so BIRD announces "
 			    "nothing: `ip link set " TUN_NAME " up` ends that");
 		return stored;
 	}
 	/* closed after the other is made: the caller compares the numbers */
-	fd = make();
+	fd = tun_make(TUN_NAME);
 	if (stored >= 0) {
 		log_info(TUN_NAME ": the stored descriptor is of no use");
 		close(stored);

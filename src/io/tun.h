@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * xlb0, the TUN device that BIRD's routes point at: it exists only while
- * somebody holds its descriptor. No packet ever goes through it.
+ * TUN devices. xlb0 is what BIRD's routes point at: it exists only while
+ * somebody holds its descriptor, and no packet ever goes through it.
  */
 #ifndef XLB_TUN_H
 #define XLB_TUN_H
@@ -18,5 +18,9 @@
  * stored. -errno (logged).
  */
 int tun_open(int stored);
+
+/* A device of this name, which is there as long as the descriptor is open; it
+ * is up. -errno (logged). */
+int tun_make(const char *name);
 
 #endif

@@ -21,7 +21,7 @@ static const char yaml[] =
     "maglev: {table_size: 1009}\n"
     "bgp: {local_as: 64512, hold: 0s,\n"
     "  neighbors: [{address: 192.0.2.1, as: 64500}]}\n"
-    "checks: {c: {type: tcp, port: 80}}\n"
+    "checks: {c: {type: tcp, port: 80, via: direct}}\n"
     "pools:\n"
     "  web:\n"
     "    check: c\n"

@@ -424,7 +424,7 @@ bgp:
   linger: 500ms
 checks:
   web: {{type: tcp, port: {PORT}, interval: 200ms, timeout: 150ms, rise: 2, \
-fall: 2, via: direct}}
+fall: 2}}
 pools:
   web:
     check: web

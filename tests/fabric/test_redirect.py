@@ -52,6 +52,16 @@ def behind(fabric, monkeypatch):
             f.run("router", "ip", v, "route", "del", to, check=False)
 
 
+def link_up(f):
+    """With what went with the link: routes, and IPv6's address."""
+    f.run("b4", "ip", "link", "set", "eth0", "up")
+    f.run("b4", "ip", "-6", "addr", "replace", f"{address6(NET, 14)}/64",
+          "dev", "eth0", "nodad")
+    for v, gateway in (("-4", address4(NET, GATEWAY)),
+                       ("-6", address6(NET, GATEWAY))):
+        f.run("b4", "ip", v, "route", "replace", "default", "via", gateway)
+
+
 def test_traffic_leaves_by_the_other_interface(behind):
     pool = ("b1", "b4")
     behind.write_config("lb1", behind.config("lb1", pool=pool))
@@ -72,11 +82,7 @@ def test_link_of_the_other_interface_goes(behind):
     behind.run("b4", "ip", "link", "set", "eth0", "down")
     behind.wait_eligible(["b1"], ["lb1"], 2)
     assert set(behind.flows(4, n=60).values()) == {"b1"}
-    behind.run("b4", "ip", "link", "set", "eth0", "up")
-    behind.run("b4", "ip", "-6", "addr", "replace", f"{address6(NET, 14)}/64",
-               "dev", "eth0", "nodad")
-    behind.run("b4", "ip", "route", "replace", "default", "via",
-               address4(NET, GATEWAY))
+    link_up(behind)
     behind.wait_eligible(pool, ["lb1"])
 
 
@@ -96,8 +102,6 @@ def test_the_other_interface_takes_no_frames(behind):
         assert set(behind.flows(family, n=60).values()) == {"b1"}
     behind.decap("b4", "attach", "eth0", "--from", address4(NET, GATEWAY))
     behind.run("b4", "ip", "link", "set", "eth0", "down")
-    behind.run("b4", "ip", "link", "set", "eth0", "up")
-    behind.run("b4", "ip", "route", "replace", "default", "via",
-               address4(NET, GATEWAY))
+    link_up(behind)
     behind.wait_eligible(pool, ["lb1"])
     assert set(behind.flows(4, n=60).values()) == set(pool)

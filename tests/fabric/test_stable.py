@@ -154,7 +154,7 @@ class Site:
     pool: stream
 """, f"""checks:
   stream: {{type: tcp, port: {CHECK_PORT}, interval: 1s, timeout: 1s, \
-rise: 1, fall: 3, via: direct}}
+rise: 1, fall: 3}}
 pools:
   stream:
     check: stream

@@ -678,7 +678,8 @@ static void
 health_outlives_us(void **state)
 {
 	struct health_row row[3] = {
-		{ .addr = addr4(0x0a000002), .port = 80, .check = "web",
+		{ .addr = addr4(0x0a000002), .vip = addr4(0xcb007101),
+		    .port = 80, .check = "web", .passed = true,
 		    .fsm = { .state = HEALTH_DOWN, .why = PROBE_REFUSED },
 		    .since = 12345678901234 },
 		{ .addr = addr4(0x0a000001), .port = 81, .check = "web",
@@ -710,6 +711,9 @@ health_outlives_us(void **state)
 	assert_int_equal(t.row[2].fsm.state, HEALTH_DOWN);
 	assert_int_equal(t.row[2].fsm.why, PROBE_REFUSED);
 	assert_int_equal(t.row[2].since, 12345678901234);
+	assert_int_equal(addr_cmp(&t.row[2].vip, &row[0].vip), 0);
+	assert_true(t.row[2].passed);
+	assert_true(addr_is_zero(&t.row[1].vip));
 	assert_int_equal(maps_health_del(m, &row[0]), 0);
 	assert_int_equal(maps_health_del(m, &row[0]), 0);
 	assert_int_equal(maps_health_read(m, a, &t), 0);

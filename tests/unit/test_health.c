@@ -159,8 +159,9 @@ ip(const char *s)
 
 /* Two pools that share 10.0.0.1: `own` has a port of its own, `any` is probed
  * where its services listen; nobody uses `idle`; `free` has no check. */
-static struct conf_check own_check = { .name = "own", .port = 8080 };
-static struct conf_check any_check = { .name = "any" };
+static struct conf_check own_check = { .name = "own", .port = 8080,
+    .via = VIA_DIRECT };
+static struct conf_check any_check = { .name = "any", .via = VIA_DIRECT };
 static struct conf_backend own_backend[2], any_backend[3];
 static struct conf_pool pool[4];
 static struct conf_listen listen_web[3] = { { .proto = 6, .port = 443 },
@@ -220,52 +221,204 @@ targets_are_sorted_and_unique(void **state)
 	arena_free(a);
 }
 
+static enum health_state
+verdict(const struct conf_pool *p, const struct addr *addr,
+    const struct health_table *t, const struct health_row **row)
+{
+	struct arena *a = arena_new();
+	struct health_paths paths;
+	enum health_state s;
+
+	health_paths(&conf, p, t, a, &paths);
+	s = health_verdict(p->check, &paths, addr, t, row);
+	arena_free(a);
+	return s;
+}
+
 static void
 the_worst_target_decides(void **state)
 {
 	struct health_row row[] = {
-		{ ip("10.0.0.1"), 80, "any", { .state = HEALTH_UP }, 0 },
-		{ ip("10.0.0.1"), 443, "any", { .state = HEALTH_UP }, 0 },
-		{ ip("10.0.0.1"), 443, "own", { .state = HEALTH_DOWN }, 0 },
-		{ ip("10.0.0.1"), 8080, "own", { .state = HEALTH_UP }, 0 },
-		{ ip("10.0.0.3"), 80, "any", { .state = HEALTH_UP }, 0 },
+		{ .addr = ip("10.0.0.1"), .port = 80, .check = "any",
+		    .fsm = { .state = HEALTH_UP } },
+		{ .addr = ip("10.0.0.1"), .port = 443, .check = "any",
+		    .fsm = { .state = HEALTH_UP } },
+		{ .addr = ip("10.0.0.1"), .port = 443, .check = "own",
+		    .fsm = { .state = HEALTH_DOWN } },
+		{ .addr = ip("10.0.0.1"), .port = 8080, .check = "own",
+		    .fsm = { .state = HEALTH_UP } },
+		{ .addr = ip("10.0.0.3"), .port = 80, .check = "any",
+		    .fsm = { .state = HEALTH_UP } },
 	};
 	struct health_table t = { row, 5 };
 	const struct health_row *r;
 	struct addr one = ip("10.0.0.1"), three = ip("10.0.0.3");
+	struct conf_check named;
+	struct health_target target = { .check = &named };
 	size_t i;
 
 	(void)state;
-	for (i = 0; i < t.n; i++)
-		assert_ptr_equal(health_find(&t, &row[i].addr, row[i].port,
-		    row[i].check), &row[i]);
-	assert_null(health_find(&t, &one, 81, "any"));
-	assert_int_equal(health_of(&conf, &pool[0], &one, &t, &r), HEALTH_UP);
+	for (i = 0; i < t.n; i++) {
+		named.name = row[i].check;
+		target.addr = row[i].addr;
+		target.port = row[i].port;
+		assert_ptr_equal(health_find(&t, &target), &row[i]);
+	}
+	target.port = 81;
+	assert_null(health_find(&t, &target));
+	assert_int_equal(verdict(&pool[0], &one, &t, &r), HEALTH_UP);
 	assert_ptr_equal(r, &row[0]);
 	row[1].fsm.state = HEALTH_UNKNOWN;
-	assert_int_equal(health_of(&conf, &pool[0], &one, &t, &r),
+	assert_int_equal(verdict(&pool[0], &one, &t, &r),
 	    HEALTH_UNKNOWN);
 	assert_ptr_equal(r, &row[1]);
 	row[0].fsm.state = HEALTH_DOWN;
-	assert_int_equal(health_of(&conf, &pool[0], &one, &t, &r), HEALTH_DOWN);
+	assert_int_equal(verdict(&pool[0], &one, &t, &r), HEALTH_DOWN);
 	assert_ptr_equal(r, &row[0]);
 	/* the row for port 443 is missing */
-	assert_int_equal(health_of(&conf, &pool[0], &three, &t, &r),
+	assert_int_equal(verdict(&pool[0], &three, &t, &r),
 	    HEALTH_UNKNOWN);
 	assert_null(r);
 	/* another check's verdict on the address is not this pool's */
-	assert_int_equal(health_of(&conf, &pool[3], &one, &t, NULL), HEALTH_UP);
+	assert_int_equal(verdict(&pool[3], &one, &t, NULL), HEALTH_UP);
 	/* no check, and nothing to probe */
-	assert_int_equal(health_of(&conf, &pool[1], &three, &t, &r), HEALTH_UP);
+	assert_int_equal(verdict(&pool[1], &three, &t, &r), HEALTH_UP);
 	assert_null(r);
-	assert_int_equal(health_of(&conf, &pool[2], &one, &t, NULL),
+	assert_int_equal(verdict(&pool[2], &one, &t, NULL),
 	    HEALTH_UNKNOWN);
+}
+
+/* Two backends, two VIPs, min_healthy as given. What each has said: u up, d
+ * down, U and D the same after it had been up, - nothing, o drain. */
+struct vips {
+	const char *what;
+	const char *said[2];	/* by backend: a letter per VIP */
+	uint32_t needed;
+	const char *want;	/* verdict by backend: u d - o */
+	const char *established;	/* y or n by VIP */
+};
+
+static const struct vips vips_rows[] = {
+	{ "at start nothing is known", { "--", "--" }, 1, "--", "nn" },
+	{ "the first pass establishes", { "u-", "--" }, 1, "u-", "yn" },
+	{ "a VIP that nobody holds takes nobody down", { "ud", "ud" }, 1, "uu",
+	    "yn" },
+	{ "one that is held by another takes down", { "uu", "ud" }, 1, "ud",
+	    "yy" },
+	{ "one is not enough of two", { "uu", "ud" }, 2, "uu", "yn" },
+	{ "what was established stays so", { "uD", "uD" }, 1, "dd", "yy" },
+	{ "of none established the best counts", { "ud", "du" }, 2, "uu",
+	    "nn" },
+	{ "all have failed", { "dd", "dd" }, 1, "dd", "nn" },
+	{ "unknown is not up", { "u-", "uu" }, 1, "-u", "yy" },
+	{ "drain is alive", { "oo", "uo" }, 1, "oo", "yy" },
+};
+
+static void
+vips_row(const struct vips *v)
+{
+	static const struct conf_listen one[] = { { .proto = 6, .port = 80 } };
+	static const char *const vip[] = { "203.0.113.1", "2001:db8::1" };
+	struct conf_address address[2] = { { .address = ip(vip[0]) },
+	    { .address = ip(vip[1]) } };
+	struct conf_check c = { .name = "c" };
+	struct conf_backend backend[2] = { { .address = ip("10.0.0.1") },
+	    { .address = ip("10.0.0.2") } };
+	struct conf_pool p = { .name = "p", .check = &c, .backend = backend,
+	    .nbackend = 2, .min_healthy = v->needed };
+	struct conf_service s = { .pool = &p, .listen = (void *)(uintptr_t)one,
+	    .nlisten = 1, .address = address, .naddress = 2 };
+	struct conf conf1 = { .pool = &p, .npool = 1, .service = &s,
+	    .nservice = 1 };
+	struct health_row row[4];
+	struct health_table t = { row, 0 };
+	struct arena *a = arena_new();
+	struct health_target *target;
+	struct health_paths paths;
+	enum health_state got;
+	size_t i, k, n;
+	char said;
+
+	target = health_targets(&conf1, a, &n);
+	assert_int_equal(n, 4);
+	for (i = 0; i < n; i++) {
+		k = addr_is4(&target[i].vip) ? 0 : 1;
+		assert_int_equal(addr_cmp(&target[i].vip, &address[k].address),
+		    0);
+		assert_int_equal(target[i].port, 80);
+		said = v->said[addr_cmp(&target[i].addr,
+		    &backend[1].address) == 0][k];
+		row[t.n++] = (struct health_row){ .addr = target[i].addr,
+		    .vip = target[i].vip, .port = 80, .check = "c",
+		    .passed = strchr("uoUD", said) != NULL, .fsm = { .state =
+		    said == 'u' || said == 'U' ? HEALTH_UP : said == 'o' ?
+		    HEALTH_DRAIN : said == '-' ? HEALTH_UNKNOWN :
+		    HEALTH_DOWN } };
+	}
+	health_paths(&conf1, &p, &t, a, &paths);
+	for (i = 0; i < 2; i++) {
+		got = health_verdict(&c, &paths, &backend[i].address, &t, NULL);
+		if (got != (v->want[i] == 'u' ? HEALTH_UP : v->want[i] == 'o' ?
+		    HEALTH_DRAIN : v->want[i] == '-' ? HEALTH_UNKNOWN :
+		    HEALTH_DOWN))
+			fail_msg("%s: backend %zu is %s", v->what, i,
+			    health_state_text(got));
+		if (health_established(&paths, &address[i].address) !=
+		    (v->established[i] == 'y'))
+			fail_msg("%s: VIP %zu", v->what, i);
+	}
+	arena_free(a);
+}
+
+static void
+vips_are_established(void **state)
+{
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(vips_rows) / sizeof(vips_rows[0]); i++)
+		vips_row(&vips_rows[i]);
+}
+
+/* What a changed check takes over, and what it must not. */
+static void
+kin_is_found(void **state)
+{
+	struct health_row row[] = {
+		{ .addr = ip("10.0.0.1"), .port = 80, .check = "c",
+		    .fsm = { .state = HEALTH_UP } },
+		{ .addr = ip("10.0.0.1"), .port = 443, .check = "c",
+		    .fsm = { .state = HEALTH_DOWN } },
+		{ .addr = ip("10.0.0.1"), .port = 443, .check = "other",
+		    .fsm = { .state = HEALTH_UP } },
+		{ .addr = ip("10.0.0.2"), .vip = ip("203.0.113.1"), .port = 80,
+		    .check = "c", .fsm = { .state = HEALTH_UP } },
+	};
+	const struct health_table t = { row, 4 };
+	struct conf_check c = { .name = "c" };
+	struct health_target target = { .addr = ip("10.0.0.1"), .check = &c,
+	    .port = 81 };
+
+	(void)state;
+	assert_ptr_equal(health_kin(&t, &target), &row[1]);
+	target.vip = ip("203.0.113.1");
+	assert_ptr_equal(health_kin(&t, &target), &row[1]);
+	target.addr = ip("10.0.0.2");
+	assert_ptr_equal(health_kin(&t, &target), &row[3]);
+	target.vip = ip("203.0.113.2");
+	assert_null(health_kin(&t, &target));
+	memset(&target.vip, 0, sizeof(target.vip));
+	assert_ptr_equal(health_kin(&t, &target), &row[3]);
+	c.name = "new";
+	assert_null(health_kin(&t, &target));
 }
 
 int
 main(void)
 {
 	const struct CMUnitTest test[] = {
+		cmocka_unit_test(vips_are_established),
+		cmocka_unit_test(kin_is_found),
 		cmocka_unit_test(results_make_states),
 		cmocka_unit_test(reasons_are_told),
 		cmocka_unit_test(a_local_failure_changes_nothing_at_all),

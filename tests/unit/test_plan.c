@@ -52,7 +52,8 @@ static const char *const addrs[ADDRS] = { "10.0.0.1", "10.0.0.2", "10.0.0.3",
 static const char *const vips[VIPS] = { "192.0.2.1", "192.0.2.2",
     "2001:db8:ffff::1" };
 static uint32_t tick = 1000;
-static const struct conf_check check = { .name = "c", .port = 8080 };
+static const struct conf_check check = { .name = "c", .port = 8080,
+    .via = VIA_DIRECT };
 
 static uint32_t
 roll(struct world *w, uint32_t n)
@@ -161,8 +162,8 @@ world_init(struct world *w, uint64_t seed)
 		pool_roll(w, i);
 	for (i = 0; i < ADDRS; i++) {
 		hop_roll(w, (size_t)i);
-		w->health[i] = (struct health_row){ ip(addrs[i]), 8080, "c",
-		    { 0 }, 0 };
+		w->health[i] = (struct health_row){ .addr = ip(addrs[i]),
+		    .port = 8080, .check = "c" };
 	}
 	for (v = 0; v < VIPS; v++)
 		for (u = 0; u < 2; u++)

@@ -90,8 +90,8 @@ hop_add(const char *addr, enum hop_status status)
 static void
 health_add(const char *addr, uint16_t port, enum health_state s)
 {
-	health[table.n++] = (struct health_row){ ip(addr), port, "c",
-	    { .state = s }, 0 };
+	health[table.n++] = (struct health_row){ .addr = ip(addr),
+	    .port = port, .check = "c", .fsm = { .state = s } };
 }
 
 static struct state

@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Checks go to the VIP through each backend's tunnel, and nowhere else."""
+
+import signal
+import socket
+import time
+
+import lab
+from fabric import BACKENDS, POOL_ADDRESS, PORT, VIP
+from scapy.layers.inet import IP, UDP
+from scapy.layers.inet6 import IPv6
+from scapy.layers.l2 import Ether
+
+MARK = 0x786c0000
+SO_MARK = 36
+ETH_P_ALL = 3
+NEW_VIP = "203.0.113.77"
+
+
+def reason(fabric, backend, node="lb1"):
+    return fabric.pool(node)[backend]["reason"]
+
+
+def lacks(fabric, backend, *why):
+    fabric.wait_eligible([b for b in BACKENDS if b != backend])
+    said = reason(fabric, backend)
+    assert all(w in said for w in why), said
+
+
+def marked_connects(number, timeout=0.3):
+    """In a node's namespace: does backend `number` answer on the VIP?"""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as s:
+        s.setsockopt(socket.SOL_SOCKET, SO_MARK, MARK | number)
+        s.settimeout(timeout)
+        try:
+            s.connect((VIP[4], PORT))
+        except OSError:
+            return False
+        return True
+
+
+def any_answers():
+    return [n for n in range(1, 8) if marked_connects(n)]
+
+
+def test_backend_without_its_vip(fabric):
+    for family, prefix in ((4, 32), (6, 128)):
+        address = f"{VIP[family]}/{prefix}"
+        fabric.run("b1", "ip", "address", "del", address, "dev", "lo")
+        try:
+            lacks(fabric, "b1", "tcp to ", VIP[family],
+                  " through the tunnel: ")
+        finally:
+            fabric.run("b1", "ip", "address", "add", address, "dev", "lo",
+                       *(["nodad"] if family == 6 else []))
+        fabric.wait_eligible(BACKENDS)
+
+
+def test_backend_that_does_not_decapsulate(fabric):
+    fabric.decap("b2", "detach", "eth0")
+    try:
+        lacks(fabric, "b2", "through the tunnel: timeout")
+    finally:
+        fabric.attach_decap("b2")
+    fabric.wait_eligible(BACKENDS)
+
+
+def add_vip(fabric, text):
+    return text.replace(f"addresses: [{VIP[4]},",
+                        f"addresses: [{NEW_VIP}, {VIP[4]},")
+
+
+def address_row(fabric, address, node="lb1"):
+    return next(r for r in fabric.status(node)["addresses"]
+                if r["address"] == address)
+
+
+def test_new_vip_takes_nobody_down(fabric):
+    """It waits until backends hold it; all else goes on."""
+    fabric.write_config("lb1", add_vip(fabric, fabric.config("lb1")))
+    load = fabric.load(4, rate=100)
+    fabric.must("lb1", "reload")
+    lab.wait("probes of the new address to fail", lambda: NEW_VIP in (
+        lab.RUN / "lb1" / "xlbd.log").read_text(), 5)
+    load.wait_for(50)
+    assert set(fabric.eligible("lb1")) == set(BACKENDS)
+    row = address_row(fabric, NEW_VIP)
+    assert not row["wanted"] and "answered" in row["reason"], row
+    assert address_row(fabric, VIP[4])["wanted"]
+    assert [r for r in load.stop() if not r.ok] == []
+    held = []
+    try:
+        for b in BACKENDS:
+            fabric.run(b, "ip", "address", "add", f"{NEW_VIP}/32", "dev", "lo")
+            held.append(b)
+            fabric.attach_decap(b)
+        lab.wait("the new address to be announced", lambda: address_row(
+            fabric, NEW_VIP)["wanted"], 5)
+        fabric.wait_eligible(BACKENDS)
+        # from now on it is expected of all
+        fabric.run("b3", "ip", "address", "del", f"{NEW_VIP}/32", "dev", "lo")
+        held.remove("b3")
+        lab.wait("b3 to be without it", lambda: NEW_VIP in reason(
+            fabric, "b3"), 5)
+    finally:
+        for b in held:
+            fabric.run(b, "ip", "address", "del", f"{NEW_VIP}/32", "dev", "lo")
+
+
+def test_no_way_but_the_tunnel(fabric):
+    """Without the program no probe leaves, whatever routes to the VIP there
+    are, and xlbd puts it back."""
+    fabric.run("lb1", "ip", "route", "add", VIP[4], "via", POOL_ADDRESS["b1"])
+    daemon = fabric.daemon["lb1"]
+    try:
+        assert len(lab.in_netns("lb1", any_answers)) == len(BACKENDS)
+        daemon.signal(signal.SIGSTOP)
+        assert len(lab.in_netns("lb1", any_answers)) == len(BACKENDS)
+        fabric.run("lb1", "tc", "qdisc", "del", "dev", "xlbp0", "clsact")
+        assert lab.in_netns("lb1", any_answers) == []
+        fabric.run("lb1", "ip", "link", "set", "xlbp0", "down")
+        assert lab.in_netns("lb1", any_answers) == []
+    finally:
+        daemon.signal(signal.SIGCONT)
+        fabric.run("lb1", "ip", "route", "del", VIP[4], "via",
+                   POOL_ADDRESS["b1"])
+    lab.wait("the way to be there again", lambda: len(lab.in_netns(
+        "lb1", any_answers)) == len(BACKENDS), 10)
+    fabric.run("lb1", "ip", "rule", "del", "priority", "1")
+    lab.wait("the rule to be there again", lambda: "0x786c0000" in
+             fabric.run("lb1", "ip", "rule").stdout, 10)
+    fabric.wait_eligible(BACKENDS)
+    assert "they are back" in (lab.RUN / "lb1" / "xlbd.log").read_text()
+
+
+def test_vip_of_the_node_itself(fabric):
+    """It would answer its own checks: refused with the place."""
+    fabric.run("lb1", "ip", "address", "add", f"{VIP[4]}/32", "dev", "lo")
+    try:
+        for command in ("check", "reload"):
+            p = fabric.xlb("lb1", command)
+            assert p.exit == 3
+            assert "services[0].addresses[0]" in p.err
+            assert "via to direct" in p.err
+    finally:
+        fabric.run("lb1", "ip", "address", "del", f"{VIP[4]}/32", "dev", "lo")
+    fabric.must("lb1", "reload")
+    fabric.wait_eligible(BACKENDS)
+
+
+def frames_out(seconds=0.6):
+    """In a node's namespace: what it sends from sockets."""
+    frames = []
+    with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0) as s:
+        s.bind(("eth0", ETH_P_ALL))
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0:
+            s.settimeout(left)
+            try:
+                frame, where = s.recvfrom(2048)
+            except socket.timeout:
+                break
+            if where[2] == socket.PACKET_OUTGOING:
+                frames.append(frame)
+    return frames
+
+
+def checksums_are_right(packet):
+    """Every checksum that scapy computes is the one that was there."""
+    again = packet.copy()
+    layer = again
+    while layer:
+        if "chksum" in layer.fields and layer.chksum != 0:
+            del layer.chksum
+        layer = layer.payload
+    return bytes(again.__class__(bytes(again))) == bytes(packet)
+
+
+def test_gue(fabric):
+    """The same form as for clients' packets, with right checksums."""
+    fabric.write_config("lb1", fabric.config("lb1").replace(
+        "    pool: web\n", "    pool: web\n    forward: gue\n"))
+    fabric.must("lb1", "reload")
+    frames = lab.in_netns("lb1", frames_out)
+    fabric.wait_eligible(BACKENDS)
+    seen = set()
+    for frame in frames:
+        p = Ether(frame)
+        if UDP not in p or p[UDP].dport != 6080:
+            continue
+        outer = p.payload.version
+        payload = bytes(p[UDP].payload)
+        inner = IPv6(payload) if payload[0] >> 4 == 6 else IP(payload)
+        assert inner.dst in (VIP[4], VIP[6])
+        assert (p[UDP].chksum == 0) == (outer == 4)
+        assert checksums_are_right(p) and checksums_are_right(inner)
+        seen.add((outer, inner.version))
+    assert seen == {(4, 4), (4, 6), (6, 4), (6, 6)}
+
+
+def test_mac_alone(fabric):
+    """b1 and b2 are on the link, b3 is not."""
+    text = fabric.config("lb1").replace(
+        "    pool: web\n", "    pool: web\n    forward: l2\n")
+    fabric.write_config("lb1", text.replace("fall: 2}", "fall: 2, via: tunnel}"))
+    fabric.must("lb1", "reload")
+    fabric.wait_eligible(["b1", "b2"], nodes=["lb1"])
+    assert "through the tunnel" in reason(fabric, "b3")
