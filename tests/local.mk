@@ -39,6 +39,12 @@ tests_io_test_probe_http_SOURCES = tests/io/test_probe_http.c
 tests_io_test_probe_http_CPPFLAGS = $(IO_TEST_CPPFLAGS)
 tests_io_test_probe_http_LDADD = $(IO_TEST_LIBS)
 
+IO_TESTS += tests/io/test_probe_https
+tests_io_test_probe_https_SOURCES = tests/io/test_probe_https.c
+tests_io_test_probe_https_CPPFLAGS = $(IO_TEST_CPPFLAGS)
+tests_io_test_probe_https_LDADD = $(IO_TEST_LIBS)
+EXTRA_DIST += tests/io/https_server.py
+
 IO_TESTS += tests/io/test_probe_udp
 tests_io_test_probe_udp_SOURCES = tests/io/test_probe_udp.c
 tests_io_test_probe_udp_CPPFLAGS = $(IO_TEST_CPPFLAGS)

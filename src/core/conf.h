@@ -99,6 +99,7 @@ struct conf_check {
 	const char *path, *method, *host, *body;	/* host, body: NULL: none */
 	struct http_range_list expect, drain_status;
 	const char *sni, *ca;	/* NULL: none */
+	struct mark ca_mark;	/* where `ca` stands */
 	bool verify;
 	/* udp, dns, exec */
 	const char *send, *reply;

@@ -182,12 +182,14 @@ check_keys_refuse(struct bind *b, const struct object *o, enum check_type type)
 	}
 }
 
+#define NAME_CHARS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz" \
+	"0123456789-_"
+
 /* True if `text` is a word that goes into a request as it is. */
 static bool
 token_fits(const char *text)
 {
-	return text[strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-	    "abcdefghijklmnopqrstuvwxyz0123456789-_")] == '\0';
+	return text[strspn(text, NAME_CHARS)] == '\0';
 }
 
 static void
@@ -203,6 +205,25 @@ http_check(struct bind *b, const struct object *o, const struct conf_check *c)
 	if (c->host != NULL && strchr(c->host, ' ') != NULL)
 		bind_member_fault(b, DIAG_ERROR, o->node, "host",
 		    "%s holds a space", c->host);
+}
+
+/* A name, since TLS knows no server name that is an address (RFC 6066). */
+static void
+https_check(struct bind *b, const struct object *o, struct conf_check *c)
+{
+	const struct node *ca = node_get(o->node, "ca");
+	struct addr a;
+
+	if (ca != NULL)
+		c->ca_mark = ca->mark;
+	if (c->sni == NULL)
+		return;
+	if (addr_parse(c->sni, &a) == 0)
+		bind_member_fault(b, DIAG_ERROR, o->node, "sni",
+		    "%s is an address, not a name", c->sni);
+	else if (strspn(c->sni, NAME_CHARS ".") != strlen(c->sni))
+		bind_member_fault(b, DIAG_ERROR, o->node, "sni",
+		    "%s is not a host name", c->sni);
 }
 
 static void
@@ -222,6 +243,8 @@ check_bind(struct bind *b, const struct object *o, struct conf_check *c)
 	check_keys_refuse(b, o, c->type);
 	if (c->type == CHECK_HTTP || c->type == CHECK_HTTPS)
 		http_check(b, o, c);
+	if (c->type == CHECK_HTTPS)
+		https_check(b, o, c);
 }
 
 void

@@ -38,7 +38,7 @@ static const struct key_value xdp_modes[] = {
 static const struct key_value check_types[] = {
 	{ "tcp", CHECK_TCP, false },
 	{ "http", CHECK_HTTP, false },
-	{ "https", CHECK_HTTPS, true },
+	{ "https", CHECK_HTTPS, false },
 	{ "udp", CHECK_UDP, false },
 	{ "dns", CHECK_DNS, true },
 	{ "icmp", CHECK_ICMP, true },

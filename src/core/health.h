@@ -43,6 +43,9 @@ enum probe_result {
 	PROBE_NONSENSE,		/* the answer is not what the protocol says */
 	PROBE_TOO_LONG,		/* its header has no end */
 	PROBE_REPLY,		/* the reply lacks the text */
+	PROBE_TLS,		/* the handshake failed */
+	PROBE_TLS_TIMEOUT,	/* it was begun, and never ended */
+	PROBE_CERT,		/* detail: X509_V_ERR_*, see x509_text() */
 	PROBE_RESULTS
 };
 
@@ -56,6 +59,10 @@ health_is_alive(enum health_state s)
 const char *probe_result_text(enum probe_result r);	/* "connection refused" */
 const char *health_state_text(enum health_state s);	/* "up" */
 
+/* What an error says in its own words, not kept over a restart: one line, any
+ * bytes, with the NUL. */
+#define HEALTH_SAID_MAX 96
+
 struct health_fsm {
 	enum health_state state;
 	enum probe_result why;	/* of the result that led to `state` */
@@ -64,6 +71,7 @@ struct health_fsm {
 				 * all of them for the better or the worse */
 	uint16_t detail;	/* of `why` */
 	uint16_t asked;		/* detail of the newest PROBE_DRAIN */
+	char said[HEALTH_SAID_MAX];	/* with `why`, in words; "": none */
 	enum health_state aim;	/* where that run leads: what all agree on */
 };
 

@@ -21,6 +21,9 @@ static const char *const result_text[PROBE_RESULTS] = {
 	[PROBE_NONSENSE] = "no valid answer",
 	[PROBE_TOO_LONG] = "HTTP header too long",
 	[PROBE_REPLY] = "reply lacks the text",
+	[PROBE_TLS] = "TLS handshake failed",
+	[PROBE_TLS_TIMEOUT] = "TLS handshake timed out",
+	[PROBE_CERT] = "certificate verify failed",
 };
 
 static const char *const state_text[] = {
@@ -43,6 +46,41 @@ health_state_text(enum health_state s)
 {
 	return (unsigned)s < sizeof(state_text) / sizeof(state_text[0]) ?
 	    state_text[s] : "other";
+}
+
+/* The numbers of OpenSSL's x509_vfy.h, which do not change. NULL: it is one
+ * that says nothing to an operator. */
+static const char *
+x509_text(uint16_t code)
+{
+	switch (code) {
+	case 9:
+		return "not valid yet";
+	case 10:
+		return "expired";
+	case 18:
+		return "self-signed";
+	case 19:
+		return "self-signed authority that is not in ca";
+	case 2:
+	case 20:
+	case 21:
+		return "issuer unknown";
+	case 24:
+		return "issuer is no authority";
+	case 26:
+		return "not for a server";
+	case 62:
+		return "for another name";
+	case 64:
+		return "for another address";
+	case 66:
+	case 67:
+	case 68:
+		return "key or signature too weak";
+	default:
+		return NULL;
+	}
 }
 
 #define LISTED_MAX 6		/* status codes that are named */
@@ -112,6 +150,12 @@ health_why_print(const struct health_fsm *f, const struct conf_check *check,
 	} else if (f->why == PROBE_REPLY && check->reply != NULL) {
 		append(buf, &n, "reply lacks \"%s\"",
 		    text_show(check->reply, shown));
+	} else if (f->why == PROBE_CERT && x509_text(f->detail) != NULL) {
+		append(buf, &n, "%s: %s", probe_result_text(f->why),
+		    x509_text(f->detail));
+	} else if (f->said[0] != '\0') {
+		append(buf, &n, "%s: %s", probe_result_text(f->why),
+		    text_show(f->said, shown));
 	} else {
 		return probe_result_text(f->why);
 	}

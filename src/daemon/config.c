@@ -11,6 +11,7 @@
 #include "core/arena.h"
 #include "daemon/daemon.h"
 #include "io/conf_file.h"
+#include "io/conf_world.h"
 #include "io/file.h"
 #include "io/key.h"
 #include "io/log.h"
@@ -97,6 +98,10 @@ config_load(const struct options *opt, struct diag *dg)
 	if (conf_files_read(opt->config, &files, dg) == 0)
 		c = config_build(files.src, files.n, NULL, dg);
 	conf_files_free(&files);
+	if (c != NULL && conf_world_check(c->conf, DIAG_ERROR, dg) < 0) {
+		config_free(c);
+		c = NULL;
+	}
 	return c;
 }
 
@@ -165,6 +170,8 @@ config_kept(const struct options *opt, struct diag *dg)
 	else
 		c = config_from_sources(json_object_get(root, "sources"), NULL,
 		    dg);
+	if (c != NULL)
+		conf_world_check(c->conf, DIAG_WARNING, dg);
 out:
 	json_decref(root);
 	free(buf);

@@ -192,7 +192,8 @@ void health_adopt(struct daemon *d);	/* verdicts of an earlier xlbd */
 void health_follow(struct daemon *d, const struct conf *c);
 /* Numbers and ways of backends may have changed, or what leads probes there. */
 void health_mark(struct daemon *d);
-void health_result(size_t id, enum probe_result r, uint16_t detail, void *arg);
+void health_result(size_t id, enum probe_result r, uint16_t detail,
+    const char *said, void *arg);
 
 /* reconcile.c */
 void reconcile_soon(struct daemon *d);	/* this turn of the loop */

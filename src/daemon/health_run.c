@@ -193,7 +193,8 @@ health_log(const struct daemon *d, const struct health_row *row,
 }
 
 void
-health_result(size_t id, enum probe_result r, uint16_t detail, void *arg)
+health_result(size_t id, enum probe_result r, uint16_t detail,
+    const char *said, void *arg)
 {
 	struct daemon *d = arg;
 	struct health_row *row = &d->health.row[id];
@@ -203,6 +204,7 @@ health_result(size_t id, enum probe_result r, uint16_t detail, void *arg)
 		netlink_doubt(d->nl, &row->addr);
 	if (!health_step(&row->fsm, d->health_target[id].check, r, detail))
 		return;
+	snprintf(row->fsm.said, sizeof(row->fsm.said), "%s", said);
 	row->since = daemon_realtime();
 	row->passed |= health_is_alive(row->fsm.state);
 	health_log(d, row, from);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "core/yaml.h"
+#include "io/conf_world.h"
 #include "io/file.h"
 
 static void *
@@ -166,6 +167,8 @@ conf_file_load(const char *path, struct arena *a, const struct conf **out,
 	rc = conf_files_read(path, &f, dg);
 	if (rc == 0)
 		rc = conf_load(f.src, f.n, a, out, dg);
+	if (rc == 0)
+		rc = conf_world_check(*out, DIAG_ERROR, dg);
 	conf_files_free(&f);
 	return rc;
 }

@@ -21,7 +21,7 @@ struct conf_files {
 int conf_files_read(const char *path, struct conf_files *f, struct diag *dg);
 void conf_files_free(struct conf_files *f);
 
-/* Reads and loads. As conf_load(). */
+/* Reads and loads. As conf_load(), and what it names has to be there. */
 int conf_file_load(const char *path, struct arena *a, const struct conf **out,
     struct diag *dg);
 

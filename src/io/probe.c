@@ -205,8 +205,9 @@ answer_read(struct prober *p)
 	t->flight = NONE;
 	flight_free(p, a.id);
 	target_next(p, t, probe_now().ns);
+	a.said[sizeof(a.said) - 1] = '\0';
 	p->fn(t->index, (enum probe_result)a.result, (uint16_t)a.detail,
-	    p->arg);
+	    a.said, p->arg);
 	return true;
 }
 
@@ -332,14 +333,10 @@ static int
 check_send(struct prober *p, const struct target *t)
 {
 	struct probe_checks *c = &p->checks;
-	int rc;
 
 	if (t->slot >= c->n || c->sent[t->slot])
 		return 0;
-	rc = probe_send(p->sock, &c->row[t->slot], sizeof(c->row[0]), -1,
-	    MSG_DONTWAIT);
-	c->sent[t->slot] = rc == 0;
-	return rc;
+	return probe_checks_send(c, t->slot, p->sock);
 }
 
 /* What is connected to. */
@@ -376,8 +373,7 @@ target_socket(const struct target *t)
 	const struct addr *peer = target_peer(t);
 	int fd, rc;
 
-	fd = t->kind == PROBE_REQUEST_UDP ? probe_udp_socket(peer) :
-	    probe_tcp_socket(peer);
+	fd = probe_socket((enum probe_request_kind)t->kind, peer);
 	if (fd < 0 || addr_is_zero(&t->vip))
 		return fd;
 	rc = probe_socket_mark(fd, t->mark, &t->src);
@@ -407,11 +403,12 @@ target_probe(struct prober *p, struct target *t, int64_t now)
 		p->warned = true;
 		return false;
 	}
-	fd = target_socket(t);
+	fd = probe_checks_fit(&p->checks, t->slot) ? target_socket(t) :
+	    -ENOENT;
 	if (fd < 0) {
 		flight_free(p, id);
 		target_next(p, t, now);
-		p->fn(t->index, PROBE_LOCAL, 0, p->arg);
+		p->fn(t->index, PROBE_LOCAL, 0, "", p->arg);
 		return true;
 	}
 	rc = request_send(p, t, id, fd);

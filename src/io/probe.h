@@ -18,10 +18,11 @@ struct prober;
  * 0, or -errno. */
 int prober_fork(const char *user, struct prober **out);
 
-/* A result and its detail; `id` is the index of the target in the list last
- * given. It may call prober_set(), not prober_close(). */
+/* A result, its detail and what it says in words (see health.h); `id` is the
+ * index of the target in the list last given. It may call prober_set(), not
+ * prober_close(). */
 typedef void (*probe_fn)(size_t id, enum probe_result r, uint16_t detail,
-    void *arg);
+    const char *said, void *arg);
 
 /* Attaches to the loop; before the first prober_set(). The process is started again if it ends; nothing else
  * notices. */

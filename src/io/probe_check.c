@@ -4,9 +4,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "core/conf.h"
 #include "core/rows.h"
+#include "io/log.h"
 #include "io/probe_wire.h"
 
 uint16_t
@@ -16,6 +20,7 @@ probe_check_kind(const struct conf_check *c)
 	case CHECK_TCP:
 		return PROBE_REQUEST_TCP;
 	case CHECK_HTTP:
+	case CHECK_HTTPS:
 		return PROBE_REQUEST_HTTP;
 	case CHECK_UDP:
 		return PROBE_REQUEST_UDP;
@@ -54,6 +59,10 @@ check_fill(struct probe_check *p, const struct conf_check *c, uint32_t slot)
 	text_set(p->body, sizeof(p->body), c->body);
 	text_set(p->send, sizeof(p->send), c->send);
 	text_set(p->reply, sizeof(p->reply), c->reply);
+	text_set(p->sni, sizeof(p->sni), c->sni);
+	p->tls = c->type == CHECK_HTTPS;
+	p->verify = c->verify;
+	p->ca = c->ca != NULL;
 	statuses_set(p->expect, &c->expect);
 	statuses_set(p->drain, &c->drain_status);
 }
@@ -80,33 +89,56 @@ checks_collect(const struct conf_check **by, const struct health_target *t,
 	return rows_unique(by, k, sizeof(by[0]), by_cmp);
 }
 
+/* xlbd reads them, since the prober is nobody who may. */
+static void
+ca_fill(struct probe_ca *ca, const struct conf_check *c)
+{
+	int rc;
+
+	if (c->ca == NULL || c->type != CHECK_HTTPS)
+		return;
+	rc = probe_ca_read(c->ca, ca);
+	if (rc < 0)
+		log_warnx("checks.%s.ca: %s: %s: its backends keep their "
+		    "state", c->name, c->ca, strerror(-rc));
+}
+
+static bool
+ca_same(const struct probe_ca *a, const struct probe_ca *b)
+{
+	return a->len == b->len && (a->pem == NULL) == (b->pem == NULL) &&
+	    (a->pem == NULL || memcmp(a->pem, b->pem, a->len) == 0);
+}
+
 int
 probe_checks_set(struct probe_checks *p, const struct health_target *t,
     size_t n)
 {
 	const struct conf_check **by = calloc(n + 1, sizeof(by[0]));
-	struct probe_check *row = NULL;
-	bool *sent = NULL;
+	struct probe_checks next = { 0 };
 	size_t i, k;
 
 	if (by == NULL)
 		return -ENOMEM;
 	k = checks_collect(by, t, n);
-	row = calloc(k + 1, sizeof(*row));
-	sent = calloc(k + 1, sizeof(*sent));
-	if (row == NULL || sent == NULL) {
-		free(by);
-		free(row);
-		free(sent);
+	next.by = by;
+	next.row = calloc(k + 1, sizeof(*next.row));
+	next.ca = calloc(k + 1, sizeof(*next.ca));
+	next.sent = calloc(k + 1, sizeof(*next.sent));
+	if (next.row == NULL || next.ca == NULL || next.sent == NULL) {
+		probe_checks_free(&next);
 		return -ENOMEM;
 	}
+	next.n = k;
 	for (i = 0; i < k; i++) {
-		check_fill(&row[i], by[i], (uint32_t)i);
-		sent[i] = i < p->n && p->sent[i] &&
-		    memcmp(&row[i], &p->row[i], sizeof(row[i])) == 0;
+		check_fill(&next.row[i], by[i], (uint32_t)i);
+		ca_fill(&next.ca[i], by[i]);
+		next.sent[i] = i < p->n && p->sent[i] &&
+		    memcmp(&next.row[i], &p->row[i], sizeof(p->row[i])) == 0 &&
+		    ca_same(&next.ca[i], &p->ca[i]);
 	}
 	probe_checks_free(p);
-	*p = (struct probe_checks){ by, row, sent, k };
+	*p = next;
 	return 0;
 }
 
@@ -117,6 +149,47 @@ probe_checks_slot(const struct probe_checks *p, const struct conf_check *c)
 	    sizeof(p->by[0]), by_cmp);
 
 	return found == NULL ? UINT32_MAX : (uint32_t)(found - p->by);
+}
+
+bool
+probe_checks_fit(const struct probe_checks *p, uint32_t slot)
+{
+	return slot >= p->n || !p->row[slot].ca || p->ca[slot].pem != NULL;
+}
+
+/* A descriptor to read them from, -1 if there are none, or another -errno. */
+static int
+ca_open(const struct probe_ca *ca)
+{
+	int fd, rc;
+
+	if (ca->pem == NULL)
+		return -1;
+	fd = memfd_create("xlb-ca", MFD_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	/* memory takes all of it at once, or is short */
+	if (write(fd, ca->pem, ca->len) != (ssize_t)ca->len) {
+		rc = errno != 0 ? -errno : -ENOMEM;
+		close(fd);
+		return rc;
+	}
+	return fd;
+}
+
+int
+probe_checks_send(struct probe_checks *p, uint32_t slot, int sock)
+{
+	int fd = ca_open(&p->ca[slot]), rc;
+
+	if (fd < -1)
+		return fd;
+	rc = probe_send(sock, &p->row[slot], sizeof(p->row[slot]), fd,
+	    MSG_DONTWAIT);
+	if (fd >= 0)
+		close(fd);
+	p->sent[slot] = rc == 0;
+	return rc;
 }
 
 void
@@ -138,8 +211,13 @@ probe_checks_forget(struct probe_checks *p)
 void
 probe_checks_free(struct probe_checks *p)
 {
+	size_t i;
+
+	for (i = 0; i < p->n; i++)
+		free(p->ca[i].pem);
 	free(p->by);
 	free(p->row);
+	free(p->ca);
 	free(p->sent);
 	memset(p, 0, sizeof(*p));
 }

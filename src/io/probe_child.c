@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/conf.h"
@@ -22,9 +23,16 @@ struct probe {
 	int fd;			/* -1: this row is free */
 	struct addr addr;
 	uint16_t port;
-	uint32_t check;		/* slot, CONF_CHECKS_MAX: none */
+	uint16_t kind;		/* enum probe_request_kind */
+	uint32_t check;		/* slot; not tcp */
 	struct http_probe *http;	/* it has the socket; NULL: not yet */
-	char *reply;		/* udp: what it has to hold; NULL: not udp */
+	struct probe_asked *asked;	/* what it has to be the answer to */
+	struct probe_end end;	/* as it would be if its time were up */
+};
+
+struct check {
+	struct probe_check c;
+	struct probe_ca ca;
 };
 
 struct child {
@@ -32,8 +40,10 @@ struct child {
 	struct probe **row;	/* by id, made when first used */
 	struct heap deadline;
 	struct http *http;	/* made when first used */
-	struct probe_check *check[CONF_CHECKS_MAX];	/* by slot */
+	struct check *check[CONF_CHECKS_MAX];	/* by slot */
 };
+
+static const struct probe_end cannot = { .result = PROBE_LOCAL };
 
 /* Whatever is wrong here, xlbd starts a new prober. */
 static _Noreturn void
@@ -44,10 +54,12 @@ give_up(void)
 
 static void
 answer(const struct child *c, uint32_t id, uint32_t generation,
-    enum probe_result r, uint16_t detail)
+    const struct probe_end *end)
 {
-	const struct probe_answer a = { id, generation, (uint32_t)r, detail };
+	struct probe_answer a = { id, generation, (uint32_t)end->result,
+	    end->detail, "" };
 
+	memcpy(a.said, end->said, sizeof(a.said));
 	/* Blocks while xlbd is busy: then nobody waits for results anyway. */
 	while (send(c->sock, &a, sizeof(a), MSG_NOSIGNAL) < 0)
 		if (errno != EINTR)
@@ -62,22 +74,30 @@ probe_drop(struct child *c, struct probe *p)
 		http_cancel(c->http, p->http);
 	else
 		close(p->fd);	/* and out of the epoll set with it */
-	free(p->reply);
-	p->reply = NULL;
+	free(p->asked);
+	p->asked = NULL;
 	p->http = NULL;
 	p->fd = -1;
+}
+
+/* With what `end` says. */
+static void
+probe_ended(struct child *c, struct probe *p)
+{
+	probe_drop(c, p);
+	answer(c, p->id, p->generation, &p->end);
 }
 
 static void
 probe_done(struct child *c, struct probe *p, enum probe_result r)
 {
-	probe_drop(c, p);
-	answer(c, p->id, p->generation, r, 0);
+	p->end.result = r;
+	probe_ended(c, p);
 }
 
 /* What became of one that libcurl had: its socket is closed. */
 static void
-http_ended(void *owner, enum probe_result r, uint16_t detail, void *arg)
+http_ended(void *owner, const struct probe_end *end, void *arg)
 {
 	struct child *c = arg;
 	struct probe *p = owner;
@@ -85,7 +105,7 @@ http_ended(void *owner, enum probe_result r, uint16_t detail, void *arg)
 	heap_del(&c->deadline, &p->deadline);
 	p->http = NULL;
 	p->fd = -1;
-	answer(c, p->id, p->generation, r, detail);
+	answer(c, p->id, p->generation, end);
 }
 
 static uint64_t
@@ -98,26 +118,26 @@ probe_key(const struct probe *p)
 static void
 probe_connected(struct child *c, struct probe *p, enum probe_result r)
 {
-	const struct probe_check *check;
+	const struct check *check;
 	int fd = p->fd;
 
-	if (r != PROBE_OK || p->check >= CONF_CHECKS_MAX) {
+	if (r != PROBE_OK || p->kind == PROBE_REQUEST_TCP) {
 		probe_done(c, p, r);
 		return;
 	}
 	check = c->check[p->check];
 	if (c->http == NULL)
 		c->http = http_open(c->ep, http_ended, c);
-	if (check == NULL || c->http == NULL)
+	if (c->http == NULL)
 		give_up();
 	epoll_ctl(c->ep, EPOLL_CTL_DEL, fd, NULL);
-	p->http = http_begin(c->http, fd, &p->addr, p->port, check,
-	    probe_key(p), p);
+	p->http = http_begin(c->http, fd, &p->addr, p->port, &check->c,
+	    &check->ca, probe_key(p), p);
 	if (p->http != NULL)
 		return;
 	heap_del(&c->deadline, &p->deadline);
 	p->fd = -1;
-	answer(c, p->id, p->generation, PROBE_LOCAL, 0);
+	answer(c, p->id, p->generation, &cannot);
 }
 
 static struct probe *
@@ -133,36 +153,53 @@ row_get(struct child *c, uint32_t id)
 	return c->row[id];
 }
 
+/* Connects, or asks. True: it has ended, with `p->end`. */
+static bool
+probe_ask(struct child *c, struct probe *p)
+{
+	switch (p->kind) {
+	case PROBE_REQUEST_UDP:
+		return probe_udp_begin(p->fd, &p->addr, p->port,
+		    &c->check[p->check]->c, &p->asked, &p->end);
+	default:
+		return probe_tcp_begin(p->fd, &p->addr, p->port,
+		    &p->end.result);
+	}
+}
+
+/* A connection that was made at once may have more to do. */
+static bool
+is_connecting(const struct probe *p)
+{
+	return p->kind == PROBE_REQUEST_TCP || p->kind == PROBE_REQUEST_HTTP;
+}
+
 static void
 probe_begin(struct child *c, const struct probe_request *rq, int fd)
 {
 	struct probe *p = row_get(c, rq->id);
-	struct epoll_event ev = { .events = EPOLLOUT };
-	enum probe_result r;
+	struct epoll_event ev = { 0 };
 
 	if (p->fd >= 0)		/* xlbd never does that */
 		give_up();
 	p->generation = rq->generation;
 	p->port = rq->port;
 	memcpy(p->addr.b, rq->addr, sizeof(p->addr.b));
-	p->check = rq->kind == PROBE_REQUEST_TCP ? CONF_CHECKS_MAX : rq->check;
+	p->kind = rq->kind;
+	p->check = rq->check;
 	p->fd = fd;
+	memset(&p->end, 0, sizeof(p->end));
+	p->end.result = PROBE_TIMEOUT;
 	heap_put(&c->deadline, &p->deadline,
 	    mono_add_ms(probe_now(), rq->timeout_ms).ns);
-	if (rq->kind == PROBE_REQUEST_UDP) {
-		ev.events = EPOLLIN;
-		p->reply = strdup(c->check[p->check]->reply);
-		if (p->reply == NULL)
-			give_up();
-		if (probe_udp_begin(fd, &p->addr, p->port,
-		    c->check[p->check], &r)) {
-			probe_done(c, p, r);
-			return;
-		}
-	} else if (probe_tcp_begin(fd, &p->addr, p->port, &r)) {
-		probe_connected(c, p, r);
+	if (probe_ask(c, p)) {
+		if (is_connecting(p))
+			probe_connected(c, p, p->end.result);
+		else
+			probe_ended(c, p);
 		return;
 	}
+	ev.events = is_connecting(p) ? EPOLLOUT : EPOLLIN;
 	ev.data.u64 = probe_key(p);
 	if (epoll_ctl(c->ep, EPOLL_CTL_ADD, fd, &ev) < 0)
 		probe_done(c, p, PROBE_LOCAL);
@@ -188,7 +225,7 @@ request_take(struct child *c, const struct probe_request *rq, int fd)
 		/* FALLTHROUGH */
 	case PROBE_REQUEST_TCP:
 		if (fd < 0)	/* no room for the descriptor: MSG_CTRUNC */
-			answer(c, rq->id, rq->generation, PROBE_LOCAL, 0);
+			answer(c, rq->id, rq->generation, &cannot);
 		else
 			probe_begin(c, rq, fd);
 		return;
@@ -199,18 +236,38 @@ request_take(struct child *c, const struct probe_request *rq, int fd)
 		close(fd);
 }
 
+static void
+ca_take(struct probe_ca *ca, int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0 || st.st_size < 1 || st.st_size > PROBE_CA_MAX)
+		give_up();
+	ca->len = (size_t)st.st_size;
+	ca->pem = malloc(ca->len);
+	if (ca->pem == NULL ||
+	    pread(fd, ca->pem, ca->len, 0) != (ssize_t)ca->len)
+		give_up();
+	close(fd);
+}
+
 /* Probes that are under way keep what they were asked. */
 static void
-check_take(struct child *c, const struct probe_check *check)
+check_take(struct child *c, const struct probe_check *check, int ca)
 {
-	struct probe_check **at;
+	struct check *at;
 
 	if (check->slot >= CONF_CHECKS_MAX)
 		give_up();
-	at = &c->check[check->slot];
-	if (*at == NULL && (*at = malloc(sizeof(**at))) == NULL)
+	at = c->check[check->slot];
+	if (at == NULL && (at = calloc(1, sizeof(*at))) == NULL)
 		give_up();
-	memcpy(*at, check, sizeof(**at));
+	c->check[check->slot] = at;
+	at->c = *check;
+	free(at->ca.pem);
+	memset(&at->ca, 0, sizeof(at->ca));
+	if (ca >= 0)
+		ca_take(&at->ca, ca);
 }
 
 /* False: xlbd has nothing more for now. */
@@ -235,7 +292,7 @@ request_read(struct child *c)
 	if (n == 0)
 		_exit(0);	/* xlbd is gone */
 	if (n == sizeof(m.check))
-		check_take(c, &m.check);
+		check_take(c, &m.check, probe_fd_take(&msg));
 	else if (n == sizeof(m.rq))
 		request_take(c, &m.rq, probe_fd_take(&msg));
 	else
@@ -243,11 +300,22 @@ request_read(struct child *c)
 	return true;
 }
 
+/* Something came. True: it has ended, with `p->end`. */
+static bool
+probe_hear(struct probe *p)
+{
+	switch (p->kind) {
+	case PROBE_REQUEST_UDP:
+		return probe_udp_end(p->fd, p->asked, &p->end);
+	default:
+		give_up();
+	}
+}
+
 static void
 event_do(struct child *c, const struct epoll_event *ev)
 {
 	uint32_t id = (uint32_t)ev->data.u64;
-	enum probe_result r;
 	struct probe *p;
 	int i;
 
@@ -262,11 +330,18 @@ event_do(struct child *c, const struct epoll_event *ev)
 		return;
 	if (p->http != NULL)
 		http_event(c->http, p->http, ev->events);
-	else if (p->reply != NULL) {
-		if (probe_udp_end(p->fd, p->reply, &r))
-			probe_done(c, p, r);
-	} else
+	else if (is_connecting(p))
 		probe_connected(c, p, probe_tcp_end(p->fd, &p->addr, p->port));
+	else if (probe_hear(p))
+		probe_ended(c, p);
+}
+
+static void
+probe_late(struct child *c, struct probe *p)
+{
+	if (p->http != NULL)
+		p->end.result = http_late(p->http);
+	probe_ended(c, p);
 }
 
 /* Rounded up: waking before the deadline would only spin. */
@@ -311,7 +386,6 @@ probe_child(int fd)
 			continue;	/* more have ended: hear them first */
 		now = probe_now().ns;
 		while ((min = heap_min(&c.deadline)) != NULL && min->key <= now)
-			probe_done(&c, HEAP_ITEM(min, struct probe, deadline),
-			    PROBE_TIMEOUT);
+			probe_late(&c, HEAP_ITEM(min, struct probe, deadline));
 	}
 }

@@ -10,6 +10,8 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "io/probe_tls.h"
+
 #define HEADER_MAX 65536	/* bytes of all header lines */
 #define BODY_MAX 65536		/* in which the text has to be */
 #define NEVER INT64_MAX
@@ -24,7 +26,7 @@ struct http {
 
 struct http_probe {
 	CURL *easy;
-	struct curl_slist *header;
+	struct curl_slist *header, *connect_to;
 	struct http *http;
 	int fd;
 	bool taken;		/* fd is curl's to close */
@@ -32,9 +34,9 @@ struct http_probe {
 	uint64_t key;
 	void *owner;
 	struct probe_check check;
-	bool judged;		/* `result` is the verdict, read no more */
-	enum probe_result result;
-	uint16_t detail;
+	bool judged;		/* `end` is the verdict, read no more */
+	struct probe_end end;
+	char error[CURL_ERROR_SIZE];
 	size_t header_bytes;
 	bool header_ended;	/* that of a final answer */
 	char *body;		/* what is read of it, if a text is to be in it */
@@ -47,8 +49,8 @@ judge(struct http_probe *p, enum probe_result r, long detail)
 	if (p->judged)
 		return;
 	p->judged = true;
-	p->result = r;
-	p->detail = (uint16_t)detail;
+	p->end.result = r;
+	p->end.detail = (uint16_t)detail;
 }
 
 static long
@@ -149,7 +151,8 @@ failure_of(struct http_probe *p, CURLcode code)
 static void
 probe_judge(struct http_probe *p, CURLcode code)
 {
-	if (p->judged)
+	if (p->judged ||
+	    tls_judge(p->easy, &p->check, code, p->error, &p->end))
 		return;
 	if (code != CURLE_OK)
 		judge(p, failure_of(p, code), 0);
@@ -169,6 +172,7 @@ probe_free(struct http *h, struct http_probe *p)
 	if (!p->taken)
 		close(p->fd);
 	curl_slist_free_all(p->header);
+	curl_slist_free_all(p->connect_to);
 	free(p->body);
 	free(p);
 }
@@ -177,8 +181,7 @@ static void
 ended_take(struct http *h)
 {
 	struct http_probe *p;
-	enum probe_result r;
-	uint16_t detail;
+	struct probe_end end;
 	void *owner;
 	CURLMsg *m;
 	int left;
@@ -189,11 +192,10 @@ ended_take(struct http *h)
 		    (char **)&p) != CURLE_OK || p == NULL)
 			continue;
 		probe_judge(p, m->data.result);
-		r = p->result;
-		detail = p->detail;
+		end = p->end;
 		owner = p->owner;
 		probe_free(h, p);
-		h->fn(owner, r, detail, h->arg);
+		h->fn(owner, &end, h->arg);
 	}
 }
 
@@ -284,31 +286,67 @@ http_open(int epoll, http_fn fn, void *arg)
 			return -1; \
 	} while (0)
 
+static int
+header_add(struct http_probe *p, const char *line)
+{
+	struct curl_slist *more = curl_slist_append(p->header, line);
+
+	if (more == NULL)
+		return -1;
+	p->header = more;
+	return 0;
+}
+
+/* The URL's host is what the certificate has to be for, and the server name if
+ * it is a name; a connection to the address is there already. */
+static int
+url_set(struct http_probe *p, const struct addr *to, uint16_t port)
+{
+	char where[ADDRPORT_STR_MAX], url[sizeof(p->check.sni) + 32];
+	char line[sizeof(where) + 8];
+	const char *sni = p->check.sni;
+
+	addrport_print(to, port, where);
+	if (sni[0] == '\0') {
+		snprintf(url, sizeof(url), "http%s://%s/",
+		    p->check.tls ? "s" : "", where);
+		SET(CURLOPT_URL, url);
+		return 0;
+	}
+	snprintf(url, sizeof(url), "https://%s:%u/", sni, port);
+	SET(CURLOPT_URL, url);
+	snprintf(line, sizeof(line), "::%s", where);
+	p->connect_to = curl_slist_append(NULL, line);
+	if (p->connect_to == NULL)
+		return -1;
+	SET(CURLOPT_CONNECT_TO, p->connect_to);
+	if (p->check.host[0] != '\0')
+		return 0;
+	if (port == 443)	/* as where libcurl makes it of an address */
+		*strrchr(where, ':') = '\0';
+	snprintf(line, sizeof(line), "Host: %s", where);
+	return header_add(p, line);
+}
+
 /* Where, and what is asked. */
 static int
 request_set(struct http_probe *p, const struct addr *to, uint16_t port)
 {
-	char where[ADDRPORT_STR_MAX], url[ADDRPORT_STR_MAX + 16];
 	char host[sizeof(p->check.host) + 8];
-	struct curl_slist *more;
 
-	snprintf(url, sizeof(url), "http://%s/",
-	    addrport_print(to, port, where));
-	SET(CURLOPT_URL, url);
+	if (url_set(p, to, port) < 0)
+		return -1;
 	SET(CURLOPT_REQUEST_TARGET, p->check.path);
 	if (strcmp(p->check.method, "HEAD") == 0)
 		SET(CURLOPT_NOBODY, 1L);
 	else if (strcmp(p->check.method, "GET") != 0)
 		SET(CURLOPT_CUSTOMREQUEST, p->check.method);
-	p->header = curl_slist_append(NULL, "Connection: close");
-	if (p->header == NULL)
+	if (header_add(p, "Connection: close") < 0)
 		return -1;
 	if (p->check.host[0] != '\0') {
 		snprintf(host, sizeof(host), "Host: %s", p->check.host);
-		more = curl_slist_append(p->header, host);
-		if (more == NULL)
+		if (header_add(p, host) < 0)
 			return -1;
-		p->header = more;
 	}
 	SET(CURLOPT_HTTPHEADER, p->header);
 	SET(CURLOPT_USERAGENT, "xlb");
@@ -320,7 +358,7 @@ request_set(struct http_probe *p, const struct addr *to, uint16_t port)
 static int
 transport_set(struct http_probe *p)
 {
-	SET(CURLOPT_PROTOCOLS_STR, "http");
+	SET(CURLOPT_PROTOCOLS_STR, "http,https");
 	SET(CURLOPT_PROXY, "");
 	SET(CURLOPT_FOLLOWLOCATION, 0L);
 	SET(CURLOPT_NOSIGNAL, 1L);
@@ -337,12 +375,14 @@ transport_set(struct http_probe *p)
 	SET(CURLOPT_WRITEFUNCTION, body_take);
 	SET(CURLOPT_WRITEDATA, p);
 	SET(CURLOPT_PRIVATE, p);
+	SET(CURLOPT_ERRORBUFFER, p->error);
 	return 0;
 }
 
 struct http_probe *
 http_begin(struct http *h, int fd, const struct addr *to, uint16_t port,
-    const struct probe_check *check, uint64_t key, void *owner)
+    const struct probe_check *check, const struct probe_ca *ca, uint64_t key,
+    void *owner)
 {
 	struct http_probe *p = calloc(1, sizeof(*p));
 
@@ -358,6 +398,7 @@ http_begin(struct http *h, int fd, const struct addr *to, uint16_t port,
 	p->easy = curl_easy_init();
 	if (p->easy == NULL || request_set(p, to, port) < 0 ||
 	    transport_set(p) < 0 ||
+	    (check->tls && tls_set(p->easy, check, ca) < 0) ||
 	    curl_multi_add_handle(h->multi, p->easy) != CURLM_OK) {
 		probe_free(h, p);
 		return NULL;
@@ -394,6 +435,13 @@ http_timer(struct http *h)
 	h->due = NEVER;
 	curl_multi_socket_action(h->multi, CURL_SOCKET_TIMEOUT, 0, &running);
 	ended_take(h);
+}
+
+enum probe_result
+http_late(const struct http_probe *p)
+{
+	return p->check.tls && !tls_is_up(p->easy) ? PROBE_TLS_TIMEOUT :
+	    PROBE_TIMEOUT;
 }
 
 void

@@ -28,25 +28,6 @@ probe_tcp_socket(const struct addr *to)
 	return fd;
 }
 
-/* The local port is chosen at connect(), when the peer is known. */
-int
-probe_socket_mark(int fd, uint32_t mark, const struct addr *src)
-{
-	struct sockaddr_storage ss;
-	socklen_t len = addr_sockaddr(src, 0, &ss);
-	int one = 1;
-
-	if (setsockopt(fd, SOL_SOCKET, SO_MARK, &mark, sizeof(mark)) < 0)
-		return -errno;
-	if (addr_is_zero(src))
-		return 0;
-	if (setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one,
-	    sizeof(one)) < 0 ||
-	    bind(fd, (const struct sockaddr *)&ss, len) < 0)
-		return -errno;
-	return 0;
-}
-
 /* `sync`: connect() itself said it, so nothing came over the network. */
 enum probe_result
 probe_errno(int err, bool sync)

@@ -2,6 +2,7 @@
 /* An udp check: a datagram is sent, and the first that comes back decides. */
 #include <errno.h>
 #include <netinet/in.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -18,36 +19,74 @@ probe_udp_socket(const struct addr *to)
 	return fd < 0 ? -errno : fd;
 }
 
-bool
-probe_udp_begin(int fd, const struct addr *to, uint16_t port,
-    const struct probe_check *check, enum probe_result *r)
+struct probe_asked *
+probe_asked_new(const void *b, size_t len)
 {
-	struct sockaddr_storage ss;
-	socklen_t len = addr_sockaddr(to, port, &ss);
+	struct probe_asked *a = malloc(sizeof(*a) + len);
 
-	/* connected, it hears of ICMP errors, and of nobody else */
-	if (connect(fd, (const struct sockaddr *)&ss, len) == 0 &&
-	    send(fd, check->send, strlen(check->send), MSG_NOSIGNAL) >= 0)
-		return false;
-	*r = probe_errno(errno, true);
-	return true;
+	if (a == NULL)
+		return NULL;
+	a->len = len;
+	memcpy(a->b, b, len);
+	return a;
 }
 
 bool
-probe_udp_end(int fd, const char *reply, enum probe_result *r)
+probe_datagram_send(int fd, const struct addr *to, uint16_t port,
+    const void *b, size_t len, struct probe_end *end)
 {
-	static char got[REPLY_MAX];
-	size_t len = strlen(reply);
+	struct sockaddr_storage ss;
+	socklen_t sslen = addr_sockaddr(to, port, &ss);
+
+	/* connected, it hears of ICMP errors, and of nobody else */
+	if (connect(fd, (const struct sockaddr *)&ss, sslen) == 0 &&
+	    send(fd, b, len, MSG_NOSIGNAL) >= 0)
+		return false;
+	end->result = probe_errno(errno, true);
+	return true;
+}
+
+ssize_t
+probe_datagram_take(int fd, const uint8_t **got, struct probe_end *end)
+{
+	static uint8_t buf[REPLY_MAX];
 	ssize_t n;
 
-	n = recv(fd, got, sizeof(got), MSG_DONTWAIT);
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return false;	/* its checksum was wrong */
+	n = recv(fd, buf, sizeof(buf), MSG_DONTWAIT);
+	if (n >= 0) {
+		*got = buf;
+		return n;
+	}
+	if (errno == EAGAIN || errno == EINTR)
+		return -1;	/* its checksum was wrong */
+	end->result = probe_errno(errno, false);
+	return -2;
+}
+
+bool
+probe_udp_begin(int fd, const struct addr *to, uint16_t port,
+    const struct probe_check *check, struct probe_asked **asked,
+    struct probe_end *end)
+{
+	*asked = probe_asked_new(check->reply, strlen(check->reply));
+	if (*asked == NULL) {
+		end->result = PROBE_LOCAL;
+		return true;
+	}
+	return probe_datagram_send(fd, to, port, check->send,
+	    strlen(check->send), end);
+}
+
+bool
+probe_udp_end(int fd, const struct probe_asked *asked, struct probe_end *end)
+{
+	const uint8_t *got;
+	ssize_t n;
+
+	n = probe_datagram_take(fd, &got, end);
 	if (n < 0)
-		*r = probe_errno(errno, false);
-	else if (len > 0 && memmem(got, (size_t)n, reply, len) == NULL)
-		*r = PROBE_REPLY;
-	else
-		*r = PROBE_OK;
+		return n == -2;
+	end->result = asked->len > 0 && memmem(got, (size_t)n, asked->b,
+	    asked->len) == NULL ? PROBE_REPLY : PROBE_OK;
 	return true;
 }

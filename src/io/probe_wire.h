@@ -47,6 +47,9 @@ struct probe_check {
 	uint32_t slot;
 	char path[1025], method[17], host[256], body[1025];
 	char send[1025], reply[1025];
+	char sni[256];
+	bool tls, verify;
+	bool ca;		/* a memfd with the authorities comes along */
 	uint8_t expect[PROBE_STATUS_BYTES];	/* bits by status */
 	uint8_t drain[PROBE_STATUS_BYTES];
 };
@@ -55,6 +58,14 @@ struct probe_answer {		/* prober to xlbd */
 	uint32_t id, generation;
 	uint32_t result;	/* enum probe_result */
 	uint32_t detail;	/* of that result */
+	char said[HEALTH_SAID_MAX];
+};
+
+/* In the prober: how a probe ended, or would if its time were up now. */
+struct probe_end {
+	enum probe_result result;
+	uint16_t detail;
+	char said[HEALTH_SAID_MAX];
 };
 
 struct probe_spawned {		/* spawner to xlbd */
@@ -94,10 +105,20 @@ void spawner_reap(struct spawner *s);
 /* probe_child.c: the prober's whole life. */
 _Noreturn void probe_child(int fd);
 
+/* Certificate authorities of a check, as the file has them. */
+struct probe_ca {
+	char *pem;		/* NULL: none, or the file cannot be read */
+	size_t len;
+};
+#define PROBE_CA_MAX (1 << 20)	/* bytes */
+/* 0, or -errno (-EINVAL: there is no certificate in it). */
+int probe_ca_read(const char *path, struct probe_ca *ca);
+
 /* probe_check.c, in xlbd: the checks of a list, in slots 0..n-1. */
 struct probe_checks {
 	const struct conf_check **by;	/* sorted; NULL once settled */
 	struct probe_check *row;
+	struct probe_ca *ca;
 	bool *sent;		/* the prober has it */
 	size_t n;
 };
@@ -110,6 +131,10 @@ int probe_checks_set(struct probe_checks *p, const struct health_target *t,
 /* The slot of a check of that list, UINT32_MAX if it has no text. */
 uint32_t probe_checks_slot(const struct probe_checks *p,
     const struct conf_check *c);
+/* False: it cannot be asked, its authorities are missing. */
+bool probe_checks_fit(const struct probe_checks *p, uint32_t slot);
+/* To the prober at `sock`. 0, or -errno. */
+int probe_checks_send(struct probe_checks *p, uint32_t slot, int sock);
 /* All slots are known: the list may go. */
 void probe_checks_settled(struct probe_checks *p);
 void probe_checks_forget(struct probe_checks *p);	/* a new prober */
@@ -122,6 +147,8 @@ probe_status_in(const uint8_t *bits, long status)
 	    (bits[status / 8] >> status % 8 & 1);
 }
 
+/* probe_socket.c, in xlbd: the socket for a request. A descriptor, or -errno. */
+int probe_socket(enum probe_request_kind kind, const struct addr *to);
 /* Through a backend's tunnel, from `src` (unset: the kernel chooses). Made in
  * xlbd, which may set marks. 0, or -errno. */
 int probe_socket_mark(int fd, uint32_t mark, const struct addr *src);
@@ -137,11 +164,27 @@ enum probe_result probe_errno(int err, bool sync);
 /* What became of a connection that was made, by its errno. */
 enum probe_result probe_tcp_result(int err);
 
-/* probe_udp.c, as probe_tcp.c. True: ended with `*r`. */
+/* What a datagram has to be the answer to; malloc'ed. */
+struct probe_asked {
+	size_t len;
+	uint8_t b[];
+};
+struct probe_asked *probe_asked_new(const void *b, size_t len);
+
+/* probe_udp.c, as probe_tcp.c. True: ended, with `*end`; else `*end` is what it
+ * ends with if nothing else comes. */
 int probe_udp_socket(const struct addr *to);
 bool probe_udp_begin(int fd, const struct addr *to, uint16_t port,
-    const struct probe_check *check, enum probe_result *r);
-bool probe_udp_end(int fd, const char *reply, enum probe_result *r);
+    const struct probe_check *check, struct probe_asked **asked,
+    struct probe_end *end);
+bool probe_udp_end(int fd, const struct probe_asked *asked,
+    struct probe_end *end);
+/* Connects and sends one datagram. True: it failed. */
+bool probe_datagram_send(int fd, const struct addr *to, uint16_t port,
+    const void *b, size_t len, struct probe_end *end);
+/* Takes one into `*got`, which is static. Its length; -1: none after all,
+ * -2: ended. */
+ssize_t probe_datagram_take(int fd, const uint8_t **got, struct probe_end *end);
 
 mono_t probe_now(void);
 

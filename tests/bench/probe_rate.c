@@ -20,9 +20,10 @@
 static size_t result[PROBE_RESULTS];
 
 static void
-result_count(size_t id, enum probe_result r, uint16_t detail, void *arg)
+result_count(size_t id, enum probe_result r, uint16_t detail, const char *said,
+    void *arg)
 {
-	(void)id, (void)detail, (void)arg;
+	(void)id, (void)detail, (void)said, (void)arg;
 	result[r]++;
 }
 

@@ -7,10 +7,14 @@
 
 #include <arpa/inet.h>
 #include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/conf.h"
@@ -25,12 +29,14 @@ struct bench {
 	size_t got[TARGETS_MAX], total;
 	enum probe_result last[TARGETS_MAX];
 	uint16_t detail[TARGETS_MAX];
+	char said[TARGETS_MAX][HEALTH_SAID_MAX];
 	int64_t first_at[TARGETS_MAX];	/* ns */
 	int64_t begin;
 };
 
 static inline void
-result_count(size_t id, enum probe_result r, uint16_t detail, void *arg)
+result_count(size_t id, enum probe_result r, uint16_t detail, const char *said,
+    void *arg)
 {
 	struct bench *b = arg;
 
@@ -39,6 +45,7 @@ result_count(size_t id, enum probe_result r, uint16_t detail, void *arg)
 		b->first_at[id] = probe_now().ns;
 	b->last[id] = r;
 	b->detail[id] = detail;
+	snprintf(b->said[id], sizeof(b->said[id]), "%s", said);
 	b->total++;
 }
 
@@ -76,6 +83,81 @@ bench_run(struct bench *b, int64_t ms, size_t enough)
 	while ((left = until - probe_now().ns) > 0 && b->total < enough)
 		assert_true(sd_event_run(b->ev, (uint64_t)left / 1000 + 1) >=
 		    0);
+}
+
+/* Until each of the `n` targets has a result, and no longer than a minute. */
+static inline void
+bench_each(struct bench *b, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		while (b->got[i] == 0 &&
+		    probe_now().ns < b->begin + 60000000000)
+			bench_run(b, 100, b->total + 1);
+}
+
+/* A check of another type, with a name of its own: `name` is written. */
+static inline struct conf_check
+check_of(enum check_type type, size_t i, char name[8], bool times_out)
+{
+	struct conf_check c = { .name = name, .type = type,
+		.interval_ms = 3600000, .timeout_ms = times_out ? 500 : 60000,
+		.rise = 2, .fall = 3 };
+
+	snprintf(name, 8, "c%zu", i % 100000);
+	return c;
+}
+
+/* One server of a script in tests/io, which tells "NAME PORT" of each. */
+struct script {
+	pid_t pid;
+	FILE *out;
+};
+
+static inline struct script
+script_start(const char *name, const char *arg)
+{
+	const char *top = getenv("top_srcdir");
+	struct script s;
+	char path[512];
+	int out[2];
+
+	snprintf(path, sizeof(path), "%s/tests/io/%s", top != NULL ? top : ".",
+	    name);
+	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+	s.pid = fork();
+	if (s.pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		dup2(out[1], STDOUT_FILENO);
+		execlp("python3", "python3", path, arg, NULL);
+		_exit(127);
+	}
+	close(out[1]);
+	s.out = fdopen(out[0], "r");
+	return s;
+}
+
+/* The servers are told in the order in which they are asked for. */
+static inline uint16_t
+script_port(const struct script *s, const char *name)
+{
+	char line[128];
+	size_t len = strlen(name);
+
+	while (fgets(line, sizeof(line), s->out) != NULL)
+		if (strncmp(line, name, len) == 0 && line[len] == ' ')
+			return (uint16_t)atoi(line + len);
+	fail_msg("no server %s", name);
+	return 0;
+}
+
+static inline void
+script_end(const struct script *s)
+{
+	fclose(s->out);
+	kill(s->pid, SIGKILL);
+	waitpid(s->pid, NULL, 0);
 }
 
 /* A socket bound to a port of 127.0.0.1; it listens if `backlog` >= 0. */

@@ -349,11 +349,12 @@ static struct {
 } spread;
 
 static void
-bucket_count(size_t id, enum probe_result r, uint16_t detail, void *arg)
+bucket_count(size_t id, enum probe_result r, uint16_t detail, const char *said,
+    void *arg)
 {
 	int64_t at = (probe_now().ns - spread.begin) / 50000000;
 
-	(void)id, (void)detail, (void)arg;
+	(void)id, (void)detail, (void)said, (void)arg;
 	assert_int_equal(r, PROBE_OK);
 	if (at >= 0 && at < 20)
 		spread.bucket[at]++;

@@ -2,10 +2,6 @@
 /* Udp checks against a socket that echoes, and one that is not there. */
 #include "probe_test.h"
 
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-
 static int
 udp_bind(uint16_t *port)
 {
@@ -84,24 +80,19 @@ each_reply_has_its_result(void **state)
 	close(fd);
 	bench_open(&b);
 	for (i = 0; i < ROWS; i++) {
-		c[i] = check_tcp(3600000,
-		    row[i].want == PROBE_TIMEOUT ? 500 : 60000);
-		snprintf(name[i], sizeof(name[i]), "c%zu", i);
-		c[i].name = name[i];
-		c[i].type = CHECK_UDP;
+		c[i] = check_of(CHECK_UDP, i, name[i],
+		    row[i].want == PROBE_TIMEOUT);
 		c[i].send = row[i].send;
 		c[i].reply = row[i].reply;
 		snprintf(addr, sizeof(addr), "127.0.1.%zu", i);
 		t[i] = target(addr, row[i].there ? port : nobody, &c[i]);
 	}
 	assert_int_equal(prober_set(b.p, t, ROWS), 0);
-	for (i = 0; i < ROWS; i++) {
-		while (b.got[i] == 0 && probe_now().ns < b.begin + 60000000000)
-			bench_run(&b, 100, b.total + 1);
+	bench_each(&b, ROWS);
+	for (i = 0; i < ROWS; i++)
 		if (b.got[i] == 0 || b.last[i] != row[i].want)
 			fail_msg("row %zu: %zu results, %s", i, b.got[i],
 			    probe_result_text(b.last[i]));
-	}
 	assert_int_equal(prober_set(b.p, NULL, 0), 0);
 	bench_run(&b, 100, b.total + 1);
 	assert_int_equal(fds_of(prober_pid(b.p)), 5);

@@ -125,6 +125,10 @@ reasons_are_told(void **state)
 		{ PROBE_DRAIN, 503, "HTTP 503 asks for no new flows" },
 		{ PROBE_DRAIN, 0, "asks for no new flows" },
 		{ PROBE_REPLY, 0, "reply lacks \"pong\"" },
+		{ PROBE_CERT, 18, "certificate verify failed: self-signed" },
+		{ PROBE_CERT, 10, "certificate verify failed: expired" },
+		{ PROBE_CERT, 1, "certificate verify failed" },
+		{ PROBE_TLS_TIMEOUT, 0, "TLS handshake timed out" },
 		{ PROBE_BODY, 0, "body lacks \"all \"systems\"\"" },
 	};
 	char buf[HEALTH_WHY_MAX];
@@ -138,6 +142,13 @@ reasons_are_told(void **state)
 		assert_string_equal(health_why_print(&f, &http, buf),
 		    row[i].want);
 	}
+	/* errors with words of their own */
+	f = (struct health_fsm){ .why = PROBE_TLS, .said = "wrong \033version" };
+	assert_string_equal(health_why_print(&f, &http, buf),
+	    "TLS handshake failed: wrong \\x1bversion");
+	f.said[0] = '\0';
+	assert_string_equal(health_why_print(&f, &http, buf),
+	    "TLS handshake failed");
 	/* the drain's own, though the last was a miss */
 	f = (struct health_fsm){ .state = HEALTH_UP };
 	health_step(&f, &http, PROBE_DRAIN, 429);

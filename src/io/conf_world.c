@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Files that a configuration names: are they there? */
+#include "io/conf_world.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "io/probe_wire.h"
+
+static void
+ca_check(const struct conf_check *c, enum diag_level level, struct diag *dg)
+{
+	struct probe_ca ca = { 0 };
+	int rc = probe_ca_read(c->ca, &ca);
+
+	free(ca.pem);
+	if (rc == 0)
+		return;
+	/* `xlb check` needs no root; xlbd may read it all the same */
+	if (rc == -EACCES && geteuid() != 0)
+		level = DIAG_WARNING;
+	diag_add(dg, level, c->ca_mark, "checks.%s.ca: %s: %s", c->name, c->ca,
+	    rc == -EINVAL ? "holds no certificate" : strerror(-rc));
+}
+
+int
+conf_world_check(const struct conf *c, enum diag_level level, struct diag *dg)
+{
+	size_t i, errors = dg->errors;
+
+	for (i = 0; i < c->ncheck; i++)
+		if (c->check[i].type == CHECK_HTTPS && c->check[i].ca != NULL)
+			ca_check(&c->check[i], level, dg);
+	if (dg->errors == errors)
+		return 0;
+	diag_sort(dg);
+	return -1;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The sockets that xlbd makes and the prober connects. */
+#include <errno.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include "io/probe_wire.h"
+
+int
+probe_socket(enum probe_request_kind kind, const struct addr *to)
+{
+	switch (kind) {
+	case PROBE_REQUEST_UDP:
+		return probe_udp_socket(to);
+	default:
+		return probe_tcp_socket(to);
+	}
+}
+
+/* The local port is chosen at connect(), when the peer is known. */
+int
+probe_socket_mark(int fd, uint32_t mark, const struct addr *src)
+{
+	struct sockaddr_storage ss;
+	socklen_t len = addr_sockaddr(src, 0, &ss);
+	int one = 1;
+
+	if (setsockopt(fd, SOL_SOCKET, SO_MARK, &mark, sizeof(mark)) < 0)
+		return -errno;
+	if (addr_is_zero(src))
+		return 0;
+	if (setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one,
+	    sizeof(one)) < 0 ||
+	    bind(fd, (const struct sockaddr *)&ss, len) < 0)
+		return -errno;
+	return 0;
+}
