@@ -68,10 +68,16 @@ down_by_hand(const struct bird *b, int f)
 	return is_down(b->view.state[f]) && !b->ours[f];
 }
 
+/*
+ * A BIRD that does not include us has nothing of ours to configure. One that has
+ * just started shows everything as down for a moment, ours as well: that is no
+ * time to conclude anything.
+ */
 bool
 down_holds(const struct bird *b)
 {
-	return b->configure && (down_by_hand(b, V4) || down_by_hand(b, V6));
+	return b->configure && (down_by_hand(b, V4) || down_by_hand(b, V6) ||
+	    (b->view.missing[V4] && b->view.missing[V6]));
 }
 
 void
@@ -84,16 +90,35 @@ down_settle(struct bird *b)
 			down_ours(b, f, false);
 }
 
-/* Those that were disabled again are done with; the rest still has to be. */
+/* Those that were disabled again are done with; what else a configure has enabled
+ * still has to be. */
 void
 down_begin(struct bird *b)
 {
 	struct bird_down *d = &b->down;
 
-	d->n -= d->next;
+	d->n = (d->sent ? d->n : d->left) - d->next;
 	if (d->n > 0)
 		memmove(d->name, d->name + d->next, d->n * sizeof(*d->name));
+	d->left = d->n;
 	d->next = 0;
+	d->sent = false;
+	b->view.state[V4][0] = b->view.state[V6][0] = '\0';
+}
+
+void
+down_end(struct bird *b)
+{
+	int f;
+
+	for (f = 0; f < FAMILIES; f++)
+		b->view.missing[f] = b->view.state[f][0] == '\0';
+}
+
+void
+down_sent(struct bird *b)
+{
+	b->down.sent = true;
 }
 
 static void
@@ -126,7 +151,9 @@ down_line(struct bird *b, const struct bird_line *line)
 const char *
 down_next(struct bird *b)
 {
-	return b->down.next < b->down.n ? b->down.name[b->down.next] : NULL;
+	struct bird_down *d = &b->down;
+
+	return d->next < (d->sent ? d->n : d->left) ? d->name[d->next] : NULL;
 }
 
 void

@@ -29,6 +29,8 @@ enum bird_look {
 struct bird_down {
 	char (*name)[64];
 	size_t n, next;		/* before `next`: done */
+	size_t left;		/* of the configure before: these in any case */
+	bool sent;		/* the configure that enables the others */
 };
 
 struct bird {
@@ -82,7 +84,9 @@ void down_ours(struct bird *b, int family, bool ours);
 bool down_by_hand(const struct bird *b, int family);
 bool down_holds(const struct bird *b);	/* a configure is due and must wait */
 void down_settle(struct bird *b);	/* after a listing of the protocols */
-void down_begin(struct bird *b);
+void down_begin(struct bird *b);	/* they are asked for */
+void down_end(struct bird *b);
+void down_sent(struct bird *b);	/* the configure is on its way */
 void down_line(struct bird *b, const struct bird_line *line);
 const char *down_next(struct bird *b);	/* to be disabled again; NULL */
 void down_done(struct bird *b, bool was_enabled);

@@ -247,6 +247,8 @@ ask_send(struct bird *b)
 	b->ask_code = -1;
 	if (b->ask == ASK_DOWN)
 		down_begin(b);
+	else if (b->ask == ASK_CONFIGURE)
+		down_sent(b);
 	else if (b->ask == ASK_SESSIONS)
 		sessions_begin(&b->view);
 	else if (b->ask == ASK_TABLE || b->ask == ASK_EXPORTS)
@@ -354,6 +356,7 @@ on_reply(struct bird *b, const struct bird_line *line)
 
 	switch (b->ask) {
 	case ASK_DOWN:
+		down_end(b);
 		b->asked_down = !down_holds(b);
 		if (!b->asked_down)
 			look_begin(b);

@@ -506,6 +506,54 @@ def and_when_the_configure_is_pending():
         check(bird.disabled == {"up4": "hand"}, bird.disabled)
 
 
+def what_was_disabled_while_we_waited_is_not_remembered():
+    """The operator enables both before anything is configured."""
+    with Scene() as (bird, drive):
+        drive.set(A)
+        drive.until("synced")
+        bird.disabled = {"up4": "hand", "xlb4": "hand"}
+        drive.until("disabled", 7)
+        drive.set(A, B)
+        wait_for("told", 5, lambda: "changes wait" in drive.status)
+        bird.disabled = {}
+        drive.until("synced", 7)
+        drive.set(A)
+        drive.until("synced")
+        check(not bird.count('disable "up4"'), "disabled by us")
+
+
+def one_that_has_just_started_is_not_taken_for_disabled():
+    """Everything is down until its first look at the interfaces."""
+    with Scene() as (bird, drive):
+        bird.disabled = {name: "hand" for name in ("up4", "xlb4", "xlb6")}
+        drive.set(A)
+        wait_for("a listing", 5, lambda: bird.count("show protocols all"))
+        bird.disabled = {}
+        drive.until("synced", 7)
+        check(not any(c.startswith("disable") for _, c in bird.commands),
+              bird.commands)
+
+
+def one_that_does_not_include_us_is_not_configured():
+    def hook(command):
+        if included:
+            return None
+        if command.startswith("show protocols"):
+            return "1002-up4  BGP  ---  up  12:00:00  Idle\n0000 \n"
+        return "9001 syntax error\n" if "xlb" in command else None
+
+    included = []
+    with Scene() as (bird, drive):
+        bird.hook = hook
+        drive.set(A)
+        drive.until("xlb is not included")
+        drive.set(A, B)
+        drive.until("xlb is not included")
+        check(not bird.count("configure"), "configured")
+        included.append(True)
+        drive.until("synced", 7)
+
+
 def our_own_disabled_by_hand_holds_everything():
     """A configure would announce what the operator has taken off."""
     with Scene() as (bird, drive):
@@ -549,4 +597,7 @@ if __name__ == "__main__":
         sessions_and_what_they_export, what_was_disabled_by_hand_stays_so,
         and_a_lost_connection_does_not_forget_it,
         and_when_the_configure_is_pending,
+        what_was_disabled_while_we_waited_is_not_remembered,
+        one_that_has_just_started_is_not_taken_for_disabled,
+        one_that_does_not_include_us_is_not_configured,
         our_own_disabled_by_hand_holds_everything]))
