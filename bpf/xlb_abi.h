@@ -160,6 +160,7 @@ xlb_ring_bytes(__u32 ring_size)
 /* A word of `past`: bits 0-14 the owner before cur, 15-31 when it ceased to be
  * it: in ticks (XLB_FLOW_TICK_SHIFT) of the coarse monotonic clock, 17 bits of
  * them: 6.5 days. Beside a `prev` it is about that one. */
+#define XLB_PAST_NOBODY	0x7fff	/* it had none before its first */
 #define XLB_PAST_OWNER(w)	((w) & 0x7fff)
 #define XLB_PAST_TICK(w)	((w) >> 15)
 #define XLB_PAST_TICK_MASK	0x1ffff

@@ -104,7 +104,8 @@ op_ring_words(struct plan_rings *pr, struct op_ring *o,
 		s.word = found->slot[i];
 		s.past = found->past[i];
 		o->moved += XLB_SLOT_CUR(s.word) != owner[i];
-		s = ring_slot_step(s, owner[i], want->roles, pr->tick);
+		s = ring_slot_step(s, owner[i], want->roles,
+		    pr->alive[XLB_SLOT_CUR(s.word)], pr->tick);
 		word[i] = s.word;
 		past[i] = s.past;
 	}

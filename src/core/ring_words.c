@@ -40,12 +40,20 @@ past_of(uint32_t past, uint32_t prev, uint32_t tick)
 	return XLB_PAST_OWNER(past) == prev ? past : XLB_PAST(prev, tick);
 }
 
-/* The owner stands in for one that died moments ago. */
+/*
+ * The owner stands in for one that died moments ago; or for one of which nothing
+ * was known when the node began, and which is active itself: there is no other
+ * cause for it to lose the slot so soon.
+ */
 static bool
-stands_in(struct ring_slot was, uint32_t tick)
+stands_in(struct ring_slot was, bool active, uint32_t tick)
 {
-	return (was.word & XLB_SLOT_LOOKUP) && XLB_PAST_OWNER(was.past) != 0 &&
-	    past_age(was.past, tick) < RING_PREV_TICKS;
+	uint32_t owner = XLB_PAST_OWNER(was.past);
+
+	if (owner == 0 || past_age(was.past, tick) >= RING_PREV_TICKS)
+		return false;
+	return (was.word & XLB_SLOT_LOOKUP) ||
+	    (owner == XLB_PAST_NOBODY && active);
 }
 
 /*
@@ -53,11 +61,13 @@ stands_in(struct ring_slot was, uint32_t tick)
  * and it has for as long as `prev` is there, or would be if its backend had
  * lived. So until then the owner that lost the slot to others first is the one
  * whose flows may be unknown: it stays `prev` if it lives, and the others leave
- * no trace. Where it comes back itself, nobody else's flows are unknown.
+ * no trace. Where it comes back itself, nobody else's flows are unknown. A node
+ * that begins hears of its backends one after the other: flows that come from
+ * other nodes are of the one that the slot goes to in the end.
  */
 struct ring_slot
 ring_slot_step(struct ring_slot was, uint32_t cur, const uint32_t *member,
-    uint32_t tick)
+    bool active, uint32_t tick)
 {
 	uint32_t owner = XLB_SLOT_CUR(was.word), past = was.past;
 	uint32_t prev = XLB_SLOT_PREV(was.word);
@@ -74,7 +84,7 @@ ring_slot_step(struct ring_slot was, uint32_t cur, const uint32_t *member,
 		past = 0;
 	} else if (prev != 0) {
 		past = past_of(past, prev, tick);
-	} else if (stands_in(was, tick)) {
+	} else if (stands_in(was, active, tick)) {
 		if (cur == XLB_PAST_OWNER(past))
 			past = 0;
 	} else if (owner != 0) {
@@ -82,6 +92,8 @@ ring_slot_step(struct ring_slot was, uint32_t cur, const uint32_t *member,
 		    past_age(past, tick) <= XLB_FLOW_LIVE;
 		prev = keeps(member, owner) && !recent ? owner : 0;
 		past = XLB_PAST(owner, tick);
+	} else if (past == 0) {
+		past = XLB_PAST(XLB_PAST_NOBODY, tick);
 	}
 	return (struct ring_slot){ XLB_SLOT(cur, lookup, prev), past };
 }

@@ -13,7 +13,8 @@ enum { NONE, A, B, C, D };	/* backend numbers */
 struct event {
 	uint32_t tick;
 	int cur;
-	const char *dead;	/* backends whose flows do not stay: "AB" */
+	const char *dead;	/* backends whose flows do not stay: "AB"; that
+				 * only take no new ones: "ab" */
 	uint32_t want_cur;
 	bool lookup;
 	uint32_t prev;
@@ -29,6 +30,17 @@ static const struct {
 	{ "a first owner has no flows to look for", {
 		{ 0, A, "", A, false, NONE },
 		{ 5, A, "", A, false, NONE } } },
+	{ "a node that begins: who is known first leaves no trace", {
+		{ 0, NONE, "", NONE, false, NONE },
+		{ 1, A, "", A, false, NONE },
+		{ 2, B, "", B, LOOK, NONE },
+		{ 3, C, "", C, LOOK, NONE } } },
+	{ "but a drain so soon is one", {
+		{ 1, A, "", A, false, NONE },
+		{ 3, B, "a", B, LOOK, A } } },
+	{ "and so is any change after a while", {
+		{ 1, A, "", A, false, NONE },
+		{ 7, B, "", B, LOOK, A } } },
 	{ "a drain: unknown flows go to the one before, for 20 s", {
 		{ 0, A, "", A, false, NONE },
 		{ 50, B, "", B, LOOK, A },
@@ -126,7 +138,7 @@ static const struct {
 		{ 60 + 2 * HOUR, A, "", A, LOOK, B },
 		{ 66 + 2 * HOUR, -1, "", A, LOOK, NONE } } },
 	{ "the clock's bits may come round", {
-		{ 0x1fffe, A, "", A, false, NONE },
+		{ 0x1fff0, A, "", A, false, NONE },
 		{ 0x1ffff, B, "", B, LOOK, A },
 		{ 0x20004, -1, "", B, LOOK, A },
 		{ 0x20005, -1, "", B, LOOK, NONE } } },
@@ -140,6 +152,13 @@ roles_set(uint32_t *member, const char *dead)
 	for (i = A; i <= D; i++)
 		ring_member_set(member, i, XLB_MEMBER |
 		    (strchr(dead, (int)('A' + i - A)) ? 0 : XLB_MEMBER_KEEPS));
+}
+
+static bool
+is_active(uint32_t number, const char *dead)
+{
+	return number != NONE && !strchr(dead, (int)('A' + number - A)) &&
+	    !strchr(dead, (int)('a' + number - A));
 }
 
 static void
@@ -159,7 +178,8 @@ histories(void **state)
 				break;
 			roles_set(member, e->dead);
 			s = e->cur < 0 ? ring_slot_age(s, member, e->tick) :
-			    ring_slot_step(s, (uint32_t)e->cur, member, e->tick);
+			    ring_slot_step(s, (uint32_t)e->cur, member,
+			    is_active(XLB_SLOT_CUR(s.word), e->dead), e->tick);
 			if (s.word != XLB_SLOT(e->want_cur, e->lookup, e->prev))
 				fail_msg("%s: event %zu: cur %u%s prev %u",
 				    history[i].what, k, XLB_SLOT_CUR(s.word),
@@ -188,7 +208,7 @@ a_prev_of_unknown_age_begins_now(void **state)
 	assert_int_equal(s.word, XLB_SLOT(B, 1, 0));
 	s.word = XLB_SLOT(B, 1, A);
 	s.past = XLB_PAST(C, 400);
-	s = ring_slot_step(s, D, member, 500);
+	s = ring_slot_step(s, D, member, true, 500);
 	assert_int_equal(s.word, XLB_SLOT(D, 1, A));
 	assert_int_equal(s.past, XLB_PAST(A, 500));
 }
