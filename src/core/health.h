@@ -46,10 +46,6 @@ enum probe_result {
 	PROBE_TLS,		/* the handshake failed */
 	PROBE_TLS_TIMEOUT,	/* it was begun, and never ended */
 	PROBE_CERT,		/* detail: X509_V_ERR_*, see x509_text() */
-	PROBE_QUESTION,		/* what came was no reply to the query */
-	PROBE_RCODE,		/* DNS; detail: the code */
-	PROBE_NO_ANSWER,	/* DNS; detail: the type that was asked for */
-	PROBE_TRUNCATED,	/* DNS, so that no answer fits; detail: the type */
 	PROBE_RESULTS
 };
 
@@ -162,11 +158,11 @@ const struct health_row *health_kin(const struct health_table *t,
     const struct health_target *target);
 
 /*
- * Of a backend of the pool, over the established VIPs (directly: over all
- * there is): down if one of its targets is down, else unknown if one is unknown
- * (missing from the table, or there is nothing to probe), else drain if one
- * asks for it, else up. While no VIP is established the best one counts. Up
- * without a check. `*row`, if not NULL, is the target that decided (NULL: none).
+ * Of a backend of the pool, by its targets on one VIP (directly: all of them):
+ * down if one is down, else unknown if one is unknown (missing from the table,
+ * or there is nothing to probe), else drain if one asks for it, else up. The
+ * worst of the established VIPs on which it is known counts; while none is
+ * established, the best of all. Up without a check. `*row`, if not NULL, is the target that decided (NULL: none).
  */
 enum health_state health_verdict(const struct conf_check *check,
     const struct health_paths *paths, const struct addr *addr,

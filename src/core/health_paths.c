@@ -357,6 +357,16 @@ any_established(const struct health_paths *paths)
 	return false;
 }
 
+/* Of two VIPs' verdicts on a backend. One that is not known yet takes nobody
+ * down: the VIP may be new. */
+static bool
+counts_more(enum health_state s, enum health_state than, bool established)
+{
+	if (s == HEALTH_UNKNOWN || than == HEALTH_UNKNOWN)
+		return than == HEALTH_UNKNOWN;
+	return established ? is_worse(s, than) : is_worse(than, s);
+}
+
 enum health_state
 health_verdict(const struct conf_check *check, const struct health_paths *paths,
     const struct addr *addr, const struct health_table *t,
@@ -375,8 +385,7 @@ health_verdict(const struct conf_check *check, const struct health_paths *paths,
 		if (paths->path[i].established != established)
 			continue;
 		s = vip_verdict(&key, paths, i, end, t, &r);
-		if (!first && !(established ? is_worse(s, verdict) :
-		    is_worse(verdict, s)))
+		if (!first && !counts_more(s, verdict, established))
 			continue;
 		first = false;
 		verdict = s;

@@ -591,6 +591,14 @@ services:
             raise FabricError(f"{len(bad)} of {n} requests failed: {bad[0]}")
         return {r.port: r.backend for r in got}
 
+    def lookup(self, family, port):
+        """What each node says of the client's connection from that port."""
+        peer, vip = ((f"{a}" if family == 4 else f"[{a}]")
+                     for a in (address("client", family), VIP[family]))
+        return {node: self.xlb(node, "lookup", "tcp", f"{peer}:{port}",
+                               f"{vip}:{PORT}", "--json").out
+                for node in NODES}
+
     def load(self, family, rate=100, keep=0, timeout=5.0, to=None):
         return Load(self, self.client(family, "--rate", rate, "--keep", keep,
                                       to=to, timeout=timeout))

@@ -12,17 +12,18 @@ from fabric import NODES, VIP, address
 @contextlib.contextmanager
 def under_load(fabric, lost=0):
     """Both families, new and kept connections; none may fail."""
-    loads = [fabric.load(f, rate=60, keep=8) for f in (4, 6)]
-    for load in loads:
+    loads = {f: fabric.load(f, rate=60, keep=8) for f in (4, 6)}
+    for load in loads.values():
         load.wait_for(60)
     try:
         yield
-        for load in loads:
+        for load in loads.values():
             load.wait_for(60)
     finally:
-        rows = [r for load in loads for r in load.stop()]
-    bad = [r for r in rows if not r.ok]
-    assert len(bad) <= lost, bad[:3]
+        rows = [(r, f) for f, load in loads.items() for r in load.stop()]
+    bad = [(r, f) for r, f in rows if not r.ok]
+    assert len(bad) <= lost, "\n".join(f"{r}\n{fabric.lookup(f, r.port)}"
+                                      for r, f in bad[:3])
 
 
 def test_stop_and_start(fabric):
