@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# The example configurations of the README load.
+# The example configurations of the README load; the guide's arithmetic is right,
+# and its commands are there.
 cd "${top_srcdir:-$(dirname "$0")/..}" || exit 99
 xlb=${top_builddir:-.}/src/xlb
 tmp=$(mktemp -d) || exit 99
@@ -20,5 +21,25 @@ for f in "$tmp"/*.yaml; do
 		echo "not ok $n - example $n of README.md"
 	fi
 done
+examples=$n
+
+verdict() {	# RC NAME
+	n=$((n + 1))
+	if [ "$1" -eq 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; fi
+}
+
+awk -F' *[|] *' '/^[|] `(l2|ipip|gue)`(, IPv[46])? [|] [0-9]+ [|]/ { n++
+    if ($4 != 1500 + $3 || $5 != 1460 - $3 || $6 != 1440 - $3) {
+	print "# " $0; bad = 1 } }
+    END { exit bad || n != 5 }' doc/guide.md
+verdict $? "MTU and MSS of the guide"
+
+"$xlb" completion commands >"$tmp/commands"
+for word in $(grep -o '`xlb [a-z-]*' doc/guide.md | cut -d' ' -f2 | sort -u); do
+	grep -qx -e "$word" "$tmp/commands" || echo "# no such command: $word"
+done >"$tmp/unknown"
+cat "$tmp/unknown"
+[ ! -s "$tmp/unknown" ]
+verdict $? "the guide's commands are there"
 echo "1..$n"
-[ "$n" -gt 0 ]
+[ "$examples" -gt 0 ]
