@@ -47,8 +47,14 @@ EXTRA_DIST += tests/io/https_server.py
 
 IO_TESTS += tests/io/test_probe_udp
 tests_io_test_probe_udp_SOURCES = tests/io/test_probe_udp.c
+tests_io_test_probe_udp_SOURCES += tests/io/udp_server.h
 tests_io_test_probe_udp_CPPFLAGS = $(IO_TEST_CPPFLAGS)
 tests_io_test_probe_udp_LDADD = $(IO_TEST_LIBS)
+
+IO_TESTS += tests/io/test_probe_dns
+tests_io_test_probe_dns_SOURCES = tests/io/test_probe_dns.c
+tests_io_test_probe_dns_CPPFLAGS = $(IO_TEST_CPPFLAGS)
+tests_io_test_probe_dns_LDADD = $(IO_TEST_LIBS)
 
 IO_TESTS += tests/io/test_probe_liar
 tests_io_test_probe_liar_SOURCES = tests/io/test_probe_liar.c
@@ -109,6 +115,10 @@ tests_unit_test_maglev_SOURCES = tests/unit/test_maglev.c tests/unit/unit.h
 tests_unit_test_maglev_LDADD = $(UNIT_LIBS)
 EXTRA_DIST += tests/golden/rings.txt tests/golden/rings.py
 
+UNIT_TESTS += tests/unit/test_dns
+tests_unit_test_dns_SOURCES = tests/unit/test_dns.c tests/unit/unit.h
+tests_unit_test_dns_LDADD = $(UNIT_LIBS)
+
 UNIT_TESTS += tests/unit/test_health
 tests_unit_test_health_SOURCES = tests/unit/test_health.c tests/unit/unit.h
 tests_unit_test_health_LDADD = $(UNIT_LIBS)
@@ -156,3 +166,8 @@ tests_unit_test_flow_table_LDADD = $(UNIT_LIBS)
 UNIT_TESTS += tests/unit/test_state
 tests_unit_test_state_SOURCES = tests/unit/test_state.c tests/unit/unit.h
 tests_unit_test_state_LDADD = $(UNIT_LIBS)
+
+UNIT_TESTS += tests/unit/test_keepalived
+tests_unit_test_keepalived_SOURCES = tests/unit/test_keepalived.c \
+	tests/unit/unit.h
+tests_unit_test_keepalived_LDADD = $(UNIT_LIBS)

@@ -414,3 +414,11 @@ bind_section(struct bind *b, const struct section *s, const struct node *map,
 		if (schema_find(s, map->child[i]->key) == NULL)
 			bind_unknown(b, s, map->child[i]);
 }
+
+void
+conf_defaults(const struct section *s, struct arena *a, void *base)
+{
+	struct bind b = { .a = a };
+
+	bind_section(&b, s, NULL, base);
+}

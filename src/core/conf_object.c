@@ -9,6 +9,7 @@
 #include "core/arena.h"
 #include "core/conf_schema.h"
 #include "core/conf_value.h"
+#include "core/dns.h"
 #include "core/text.h"
 
 static void
@@ -227,6 +228,22 @@ https_check(struct bind *b, const struct object *o, struct conf_check *c)
 }
 
 static void
+dns_check(struct bind *b, const struct object *o, const struct conf_check *c)
+{
+	uint8_t query[DNS_QUERY_MAX];
+	char shown[TEXT_SHOW_MAX];
+
+	if (c->qtype != NULL && dns_type_parse(c->qtype) == 0)
+		bind_member_fault(b, DIAG_ERROR, o->node, "qtype",
+		    "%s is not a type of DNS records: A, AAAA, NS, SOA, MX, "
+		    "TXT, ..., or TYPE and its number",
+		    text_show(c->qtype, shown));
+	if (c->qname != NULL && dns_query_build(c->qname, 1, 0, query) == 0)
+		bind_member_fault(b, DIAG_ERROR, o->node, "qname",
+		    "%s is not a domain name", text_show(c->qname, shown));
+}
+
+static void
 check_bind(struct bind *b, const struct object *o, struct conf_check *c)
 {
 	char timeout[MSEC_STR_MAX], interval[MSEC_STR_MAX];
@@ -245,6 +262,8 @@ check_bind(struct bind *b, const struct object *o, struct conf_check *c)
 		http_check(b, o, c);
 	if (c->type == CHECK_HTTPS)
 		https_check(b, o, c);
+	if (c->type == CHECK_DNS)
+		dns_check(b, o, c);
 }
 
 void

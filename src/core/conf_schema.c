@@ -40,7 +40,7 @@ static const struct key_value check_types[] = {
 	{ "http", CHECK_HTTP, false },
 	{ "https", CHECK_HTTPS, false },
 	{ "udp", CHECK_UDP, false },
-	{ "dns", CHECK_DNS, true },
+	{ "dns", CHECK_DNS, false },
 	{ "icmp", CHECK_ICMP, true },
 	{ "exec", CHECK_EXEC, true },
 	{ NULL, 0, false }

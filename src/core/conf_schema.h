@@ -60,6 +60,7 @@ struct key_value {
 	bool later;		/* not available in this version */
 };
 
+struct arena;
 struct section;
 
 struct key {
@@ -103,6 +104,9 @@ const struct conf_limit *conf_limit_get(enum conf_limit_kind kind);
 
 const struct section *schema_root(void);
 const struct key *schema_find(const struct section *s, const char *name);
+/* The defaults of `s` into the zeroed struct at `base`; texts are the table's or
+ * in `a`. In conf_bind.c. */
+void conf_defaults(const struct section *s, struct arena *a, void *base);
 /* True if `value` of a KEY_ENUM is not available in this version. */
 bool schema_is_later(const struct key *k, int value);
 

@@ -46,6 +46,10 @@ enum probe_result {
 	PROBE_TLS,		/* the handshake failed */
 	PROBE_TLS_TIMEOUT,	/* it was begun, and never ended */
 	PROBE_CERT,		/* detail: X509_V_ERR_*, see x509_text() */
+	PROBE_QUESTION,		/* what came was no reply to the query */
+	PROBE_RCODE,		/* DNS; detail: the code */
+	PROBE_NO_ANSWER,	/* DNS; detail: the type that was asked for */
+	PROBE_TRUNCATED,	/* DNS, so that no answer fits; detail: the type */
 	PROBE_RESULTS
 };
 

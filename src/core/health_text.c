@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "core/conf.h"
+#include "core/dns.h"
 #include "core/health.h"
 #include "core/text.h"
 
@@ -24,6 +25,10 @@ static const char *const result_text[PROBE_RESULTS] = {
 	[PROBE_TLS] = "TLS handshake failed",
 	[PROBE_TLS_TIMEOUT] = "TLS handshake timed out",
 	[PROBE_CERT] = "certificate verify failed",
+	[PROBE_QUESTION] = "reply is not for the question",
+	[PROBE_RCODE] = "DNS error",
+	[PROBE_NO_ANSWER] = "no answer of the type",
+	[PROBE_TRUNCATED] = "reply is truncated",
 };
 
 static const char *const state_text[] = {
@@ -135,7 +140,7 @@ const char *
 health_why_print(const struct health_fsm *f, const struct conf_check *check,
     char buf[HEALTH_WHY_MAX])
 {
-	char shown[TEXT_SHOW_MAX];
+	char shown[TEXT_SHOW_MAX], type[DNS_TYPE_STR_MAX];
 	size_t n = 0;
 
 	if (f->why == PROBE_DRAIN && f->detail != 0) {
@@ -153,6 +158,16 @@ health_why_print(const struct health_fsm *f, const struct conf_check *check,
 	} else if (f->why == PROBE_CERT && x509_text(f->detail) != NULL) {
 		append(buf, &n, "%s: %s", probe_result_text(f->why),
 		    x509_text(f->detail));
+	} else if (f->why == PROBE_RCODE) {
+		if (dns_rcode_text(f->detail) != NULL)
+			return dns_rcode_text(f->detail);
+		append(buf, &n, "DNS error %u", f->detail);
+	} else if (f->why == PROBE_NO_ANSWER && f->detail != 0) {
+		append(buf, &n, "no answer of type %s",
+		    dns_type_print(f->detail, type));
+	} else if (f->why == PROBE_TRUNCATED && f->detail != 0) {
+		append(buf, &n, "reply is truncated, without an answer of type "
+		    "%s", dns_type_print(f->detail, type));
 	} else if (f->said[0] != '\0') {
 		append(buf, &n, "%s: %s", probe_result_text(f->why),
 		    text_show(f->said, shown));

@@ -67,7 +67,6 @@ struct command {
 extern const struct command command_table[];	/* ends with a NULL name */
 extern const struct flag_row flag_table[];
 extern const char *const option_table[];	/* the shared ones: "--config FILE" */
-extern const char *const command_later[];	/* of a later version */
 
 const struct command *command_find(const char *name);
 /* What was given with an option; NULL: it was not. */
@@ -99,6 +98,7 @@ int bgp_run(const struct context *x);
 int rings_run(const struct context *x);
 int flows_run(const struct context *x);
 int lookup_run(const struct context *x);
+int import_run(const struct context *x);	/* import.c */
 int version_run(const struct context *x);	/* help.c */
 int help_run(const struct context *x);
 int completion_run(const struct context *x);	/* completion.c; hidden */

@@ -25,14 +25,7 @@ command_unknown(const char *name)
 	const struct command *c;
 	struct text_guess guess;
 	char buf[TEXT_SHOW_MAX];
-	size_t i;
 
-	for (i = 0; command_later[i] != NULL; i++)
-		if (strcmp(command_later[i], name) == 0) {
-			fprintf(stderr, "xlb %s is not available in this "
-			    "version\n", name);
-			return STATUS_USAGE;
-		}
 	text_guess_init(&guess, name);
 	for (c = command_table; c->name != NULL; c++)
 		text_guess_try(&guess, c->name);

@@ -51,14 +51,14 @@ const struct command command_table[] = {
 	    "show the fingerprint of each pool's ring", fingerprint_run },
 	{ "bird-config", "", 0, 0, 0, COMPLETE_NONE,
 	    "print a whole bird.conf for the bgp: section", bird_config_run },
+	{ "import-keepalived", "FILE", 1, 1, 0, COMPLETE_FILE,
+	    "print an xlb.yaml for a keepalived.conf", import_run },
 	{ "version", "", 0, 0, 0, COMPLETE_NONE,
 	    "show the version", version_run },
 	{ "help", "[COMMAND]", 0, 1, 0, COMPLETE_COMMAND,
 	    "show the commands, or one of them", help_run },
 	{ .name = NULL }
 };
-
-const char *const command_later[] = { "import-keepalived", NULL };
 
 const struct flag_row flag_table[] = {
 	{ "--json", FLAG_JSON, true, "print JSON", NULL, COMPLETE_NONE },

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "core/conf.h"
+#include "core/dns.h"
 #include "core/rows.h"
 #include "io/log.h"
 #include "io/probe_wire.h"
@@ -24,6 +25,8 @@ probe_check_kind(const struct conf_check *c)
 		return PROBE_REQUEST_HTTP;
 	case CHECK_UDP:
 		return PROBE_REQUEST_UDP;
+	case CHECK_DNS:
+		return PROBE_REQUEST_DNS;
 	default:
 		return 0;
 	}
@@ -60,6 +63,8 @@ check_fill(struct probe_check *p, const struct conf_check *c, uint32_t slot)
 	text_set(p->send, sizeof(p->send), c->send);
 	text_set(p->reply, sizeof(p->reply), c->reply);
 	text_set(p->sni, sizeof(p->sni), c->sni);
+	text_set(p->qname, sizeof(p->qname), c->qname);
+	p->qtype = c->qtype != NULL ? dns_type_parse(c->qtype) : 0;
 	p->tls = c->type == CHECK_HTTPS;
 	p->verify = c->verify;
 	p->ca = c->ca != NULL;

@@ -161,6 +161,9 @@ probe_ask(struct child *c, struct probe *p)
 	case PROBE_REQUEST_UDP:
 		return probe_udp_begin(p->fd, &p->addr, p->port,
 		    &c->check[p->check]->c, &p->asked, &p->end);
+	case PROBE_REQUEST_DNS:
+		return probe_dns_begin(p->fd, &p->addr, p->port,
+		    &c->check[p->check]->c, &p->asked, &p->end);
 	default:
 		return probe_tcp_begin(p->fd, &p->addr, p->port,
 		    &p->end.result);
@@ -220,6 +223,7 @@ request_take(struct child *c, const struct probe_request *rq, int fd)
 		break;
 	case PROBE_REQUEST_HTTP:
 	case PROBE_REQUEST_UDP:
+	case PROBE_REQUEST_DNS:
 		if (rq->check >= CONF_CHECKS_MAX || c->check[rq->check] == NULL)
 			give_up();
 		/* FALLTHROUGH */
@@ -307,6 +311,8 @@ probe_hear(struct probe *p)
 	switch (p->kind) {
 	case PROBE_REQUEST_UDP:
 		return probe_udp_end(p->fd, p->asked, &p->end);
+	case PROBE_REQUEST_DNS:
+		return probe_dns_end(p->fd, p->asked, &p->end);
 	default:
 		give_up();
 	}

@@ -11,6 +11,7 @@ probe_socket(enum probe_request_kind kind, const struct addr *to)
 {
 	switch (kind) {
 	case PROBE_REQUEST_UDP:
+	case PROBE_REQUEST_DNS:
 		return probe_udp_socket(to);
 	default:
 		return probe_tcp_socket(to);

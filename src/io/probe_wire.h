@@ -27,6 +27,7 @@ enum probe_request_kind {
 	PROBE_REQUEST_CANCEL = 2,
 	PROBE_REQUEST_HTTP = 3,
 	PROBE_REQUEST_UDP = 4,
+	PROBE_REQUEST_DNS = 5,
 };
 
 struct probe_request {		/* xlbd to prober; with the socket if not CANCEL */
@@ -47,7 +48,8 @@ struct probe_check {
 	uint32_t slot;
 	char path[1025], method[17], host[256], body[1025];
 	char send[1025], reply[1025];
-	char sni[256];
+	char sni[256], qname[256];
+	uint16_t qtype;		/* DNS's number, host byte order */
 	bool tls, verify;
 	bool ca;		/* a memfd with the authorities comes along */
 	uint8_t expect[PROBE_STATUS_BYTES];	/* bits by status */
@@ -178,6 +180,12 @@ bool probe_udp_begin(int fd, const struct addr *to, uint16_t port,
     const struct probe_check *check, struct probe_asked **asked,
     struct probe_end *end);
 bool probe_udp_end(int fd, const struct probe_asked *asked,
+    struct probe_end *end);
+/* probe_dns.c; its socket is probe_udp_socket()'s. */
+bool probe_dns_begin(int fd, const struct addr *to, uint16_t port,
+    const struct probe_check *check, struct probe_asked **asked,
+    struct probe_end *end);
+bool probe_dns_end(int fd, const struct probe_asked *asked,
     struct probe_end *end);
 /* Connects and sends one datagram. True: it failed. */
 bool probe_datagram_send(int fd, const struct addr *to, uint16_t port,

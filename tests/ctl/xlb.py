@@ -232,8 +232,12 @@ EXITS = [
     (["fingerprint"], None, 4, "xlbd is not running: "),
     (["fingerprint"], reply(web="0123456789abcdef"), 0, ""),
     (["bird-config"], None, 3, "/etc"),
+    (["import-keepalived"], None, 2, "import-keepalived wants an argument: FILE"),
+    (["import-keepalived", "/nonexistent"], None, 3,
+     "/nonexistent: No such file"),
+    (["import-keepalived", "/dev/null"], None, 0, ""),
+    (["import-keepalived", "--json", "/dev/null"], None, 0, ""),
 ]
-LATER = "import-keepalived".split()
 
 
 @test
@@ -266,13 +270,6 @@ def exit_statuses():
             equal(r.returncode, status, f"{args}: {r.stderr}")
             if err not in r.stderr or (err == "" and r.stderr != ""):
                 raise AssertionError(f"{args}: {r.stderr!r} lacks {err!r}")
-
-
-@test
-def later_commands_are_refused_by_name():
-    for name in LATER:
-        expect(xlb(name), 2, "",
-               f"xlb {name} is not available in this version\n")
 
 
 @test

@@ -14,9 +14,14 @@ update-goldens: tests/golden/conf_show src/xlb
 	    top_builddir='$(abs_top_builddir)' $(srcdir)/tests/golden/conf.sh
 	UPDATE=1 top_srcdir='$(abs_top_srcdir)' \
 	    top_builddir='$(abs_top_builddir)' $(srcdir)/tests/ctl/xlb.py
+	UPDATE=1 top_srcdir='$(abs_top_srcdir)' top_builddir='$(abs_top_builddir)' \
+	    $(srcdir)/tests/golden/keepalived.sh
 
 check_PROGRAMS += tests/golden/schema_dump
 tests_golden_schema_dump_SOURCES = tests/golden/schema_dump.c
 tests_golden_schema_dump_LDADD = libxlbcore.a $(YAML_LIBS)
 GOLDEN_TESTS += tests/golden/manual.py
 EXTRA_DIST += tests/golden/manual.py
+
+GOLDEN_TESTS += tests/golden/keepalived.sh
+EXTRA_DIST += tests/golden/keepalived.sh tests/golden/keepalived

@@ -1,46 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Udp checks against a socket that echoes, and one that is not there. */
-#include "probe_test.h"
+#include "udp_server.h"
 
-static int
-udp_bind(uint16_t *port)
+/* Says "you said: ..." to all but "hush". */
+static size_t
+echo(const uint8_t *asked, size_t n, unsigned nth, uint8_t answer[DATAGRAM_MAX])
 {
-	struct sockaddr_in in = { .sin_family = AF_INET };
-	socklen_t len = sizeof(in);
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), on = 1;
-
-	/* answers leave from the address that was asked */
-	setsockopt(fd, IPPROTO_IP, IP_PKTINFO, &on, sizeof(on));
-	assert_int_equal(bind(fd, (struct sockaddr *)&in, sizeof(in)), 0);
-	assert_int_equal(getsockname(fd, (struct sockaddr *)&in, &len), 0);
-	*port = ntohs(in.sin_port);
-	return fd;
-}
-
-/* Says "you said: ..." to all but "hush"; the control message that came with
- * the question, sent back, is the source address. */
-static _Noreturn void
-echo(int fd)
-{
-	char buf[2048] = "you said: ", control[256];
-	struct sockaddr_in from;
-	struct iovec iov;
-	struct msghdr msg;
-	ssize_t n;
-
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	for (;;) {
-		iov = (struct iovec){ buf + 10, sizeof(buf) - 10 };
-		msg = (struct msghdr){ .msg_name = &from,
-		    .msg_namelen = sizeof(from), .msg_iov = &iov,
-		    .msg_iovlen = 1, .msg_control = control,
-		    .msg_controllen = sizeof(control) };
-		n = recvmsg(fd, &msg, 0);
-		if (n < 0 || (n == 4 && memcmp(buf + 10, "hush", 4) == 0))
-			continue;
-		iov = (struct iovec){ buf, (size_t)n + 10 };
-		sendmsg(fd, &msg, 0);
-	}
+	if (nth > 0 || (n == 4 && memcmp(asked, "hush", 4) == 0))
+		return 0;
+	memcpy(answer, "you said: ", 10);
+	memcpy(answer + 10, asked, n);
+	return n + 10;
 }
 
 static const struct row {
@@ -68,16 +38,12 @@ each_reply_has_its_result(void **state)
 	char addr[32], name[ROWS][8];
 	uint16_t port, nobody;
 	struct bench b;
-	int fd = udp_bind(&port), none = udp_bind(&nobody);
-	pid_t pid;
+	pid_t pid = udp_server(&port, echo);	/* has no other socket */
+	int none = udp_bind(&nobody);
 	size_t i;
 
 	(void)state;
 	close(none);
-	pid = fork();
-	if (pid == 0)
-		echo(fd);
-	close(fd);
 	bench_open(&b);
 	for (i = 0; i < ROWS; i++) {
 		c[i] = check_of(CHECK_UDP, i, name[i],

@@ -128,6 +128,12 @@ reasons_are_told(void **state)
 		{ PROBE_CERT, 18, "certificate verify failed: self-signed" },
 		{ PROBE_CERT, 10, "certificate verify failed: expired" },
 		{ PROBE_CERT, 1, "certificate verify failed" },
+		{ PROBE_RCODE, 3, "NXDOMAIN" },
+		{ PROBE_RCODE, 11, "DNS error 11" },
+		{ PROBE_NO_ANSWER, 1, "no answer of type A" },
+		{ PROBE_TRUNCATED, 16,
+		    "reply is truncated, without an answer of type TXT" },
+		{ PROBE_QUESTION, 0, "reply is not for the question" },
 		{ PROBE_TLS_TIMEOUT, 0, "TLS handshake timed out" },
 		{ PROBE_BODY, 0, "body lacks \"all \"systems\"\"" },
 	};
