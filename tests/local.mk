@@ -56,6 +56,11 @@ tests_io_test_probe_dns_SOURCES = tests/io/test_probe_dns.c
 tests_io_test_probe_dns_CPPFLAGS = $(IO_TEST_CPPFLAGS)
 tests_io_test_probe_dns_LDADD = $(IO_TEST_LIBS)
 
+IO_TESTS += tests/io/test_probe_icmp
+tests_io_test_probe_icmp_SOURCES = tests/io/test_probe_icmp.c
+tests_io_test_probe_icmp_CPPFLAGS = $(IO_TEST_CPPFLAGS)
+tests_io_test_probe_icmp_LDADD = $(IO_TEST_LIBS)
+
 IO_TESTS += tests/io/test_probe_liar
 tests_io_test_probe_liar_SOURCES = tests/io/test_probe_liar.c
 tests_io_test_probe_liar_CPPFLAGS = $(IO_TEST_CPPFLAGS)

@@ -333,7 +333,7 @@ ports_check(struct bind *b, const struct conf_service *s, bool *told)
 	char buf[LISTEN_STR_MAX];
 	size_t i, at;
 
-	if (check == NULL || check->port != 0)
+	if (check == NULL || check->port != 0 || check->type == CHECK_ICMP)
 		return;
 	at = (size_t)(check - b->c->check);
 	n = b->check.row[at].node;

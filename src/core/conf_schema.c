@@ -17,6 +17,7 @@
 #define ASN_MAX 4294967294	/* 4294967295 is reserved, RFC 7300 */
 
 #define FOR_HTTP (1U << CHECK_HTTP | 1U << CHECK_HTTPS)
+#define FOR_PORT (~(1U << CHECK_ICMP))
 #define FOR_HTTPS (1U << CHECK_HTTPS)
 #define FOR_UDP (1U << CHECK_UDP)
 #define FOR_DNS (1U << CHECK_DNS)
@@ -41,7 +42,7 @@ static const struct key_value check_types[] = {
 	{ "https", CHECK_HTTPS, false },
 	{ "udp", CHECK_UDP, false },
 	{ "dns", CHECK_DNS, false },
-	{ "icmp", CHECK_ICMP, true },
+	{ "icmp", CHECK_ICMP, false },
 	{ "exec", CHECK_EXEC, true },
 	{ NULL, 0, false }
 };
@@ -203,7 +204,7 @@ static const struct key check_keys[] = {
 	{ "port", KEY_U16, KEY_ZERO_UNSET, AT(conf_check, port),
 	    .min = 1, .max = 65535,
 	    .unset = "the service's port; required where that is *",
-	    .help = "port to probe" },
+	    .only = FOR_PORT, .help = "port to probe" },
 	{ "via", KEY_ENUM, KEY_ZERO_UNSET, AT(conf_check, via),
 	    .value = check_vias, .unset = "tunnel; direct for l2 and nat",
 	    .help = "tunnel probes the service's address through the "

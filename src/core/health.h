@@ -50,6 +50,7 @@ enum probe_result {
 	PROBE_RCODE,		/* DNS; detail: the code */
 	PROBE_NO_ANSWER,	/* DNS; detail: the type that was asked for */
 	PROBE_TRUNCATED,	/* DNS, so that no answer fits; detail: the type */
+	PROBE_ECHO,		/* echo reply with other data than was sent */
 	PROBE_RESULTS
 };
 
@@ -93,6 +94,9 @@ bool health_step(struct health_fsm *f, const struct conf_check *check,
 /* What led to the state: "HTTP 500, expected 200". */
 const char *health_why_print(const struct health_fsm *f,
     const struct conf_check *check, char buf[HEALTH_WHY_MAX]);
+/* "203.0.113.10:80", or the address alone. Returns `buf`. */
+const char *health_where(const struct addr *addr, uint16_t port,
+    char buf[ADDRPORT_STR_MAX]);
 /* The same of a target: through a tunnel with what was sent, "tcp to
  * 203.0.113.10:80 through the tunnel: timeout". */
 struct health_row;
@@ -101,7 +105,7 @@ const char *health_row_why(const struct health_row *row,
 
 /* One thing to probe. Sorted by address, VIP, port, check name; no
  * duplicates. */
-struct health_target {
+struct health_target {	/* port 0: it has none */
 	struct addr addr;	/* of the backend */
 	struct addr vip;	/* asked through the tunnel; unset: directly */
 	uint16_t port;		/* host byte order */

@@ -15,6 +15,13 @@ service_port(const struct conf_service *s, size_t i)
 	return s->backend_port != 0 ? s->backend_port : s->listen[i].port;
 }
 
+/* Whatever the service's are; 0 where there is no such thing. */
+static bool
+has_own_port(const struct conf_check *check)
+{
+	return check->port != 0 || check->type == CHECK_ICMP;
+}
+
 /* Of a service's kind the default is tunnel where there is one. */
 static bool
 is_tunnelled(const struct conf_check *check, const struct conf_service *s)
@@ -65,8 +72,6 @@ port_add(struct arena *a, struct health_paths *out,
 {
 	size_t i;
 
-	if (port == 0)
-		return;
 	if (!is_tunnelled(check, s)) {
 		path_add(a, out, NULL, port, FORWARD_IPIP);
 		return;
@@ -81,10 +86,13 @@ service_add(struct arena *a, struct health_paths *out,
 {
 	size_t i;
 
-	if (check->port != 0)
+	if (has_own_port(check)) {
 		port_add(a, out, check, s, check->port);
-	for (i = 0; check->port == 0 && i < s->nlisten; i++)
-		port_add(a, out, check, s, service_port(s, i));
+		return;
+	}
+	for (i = 0; i < s->nlisten; i++)
+		if (service_port(s, i) != 0)
+			port_add(a, out, check, s, service_port(s, i));
 }
 
 /* Behind the last path with the VIP of path `i`. */
@@ -184,7 +192,7 @@ health_paths(const struct conf *c, const struct conf_pool *p,
 		if (c->service[i].pool == p)
 			service_add(a, out, p->check, &c->service[i]);
 	/* a pool that waits for its service is known when it comes */
-	if (out->n == 0 && p->check->via == VIA_DIRECT && p->check->port != 0)
+	if (out->n == 0 && p->check->via == VIA_DIRECT && has_own_port(p->check))
 		path_add(a, out, NULL, p->check->port, FORWARD_IPIP);
 	rows_sort(out->path, out->n, sizeof(*out->path), path_order);
 	out->n = rows_unique(out->path, out->n, sizeof(*out->path), path_cmp);

@@ -28,6 +28,7 @@ static const char *const result_text[PROBE_RESULTS] = {
 	[PROBE_QUESTION] = "reply is not for the question",
 	[PROBE_RCODE] = "DNS error",
 	[PROBE_NO_ANSWER] = "no answer of the type",
+	[PROBE_ECHO] = "echo reply holds other data",
 	[PROBE_TRUNCATED] = "reply is truncated",
 };
 
@@ -178,6 +179,14 @@ health_why_print(const struct health_fsm *f, const struct conf_check *check,
 }
 
 const char *
+health_where(const struct addr *addr, uint16_t port,
+    char buf[ADDRPORT_STR_MAX])
+{
+	return port != 0 ? addrport_print(addr, port, buf) :
+	    addr_print(addr, buf);
+}
+
+const char *
 health_row_why(const struct health_row *row, const struct conf_check *check,
     char buf[HEALTH_WHY_MAX])
 {
@@ -188,7 +197,7 @@ health_row_why(const struct health_row *row, const struct conf_check *check,
 		return health_why_print(&row->fsm, check, buf);
 	append(buf, &n, "%s to %s through the tunnel: %s",
 	    check_type_text(check->type),
-	    addrport_print(&row->vip, row->port, where),
+	    health_where(&row->vip, row->port, where),
 	    health_why_print(&row->fsm, check, why));
 	return buf;
 }

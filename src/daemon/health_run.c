@@ -183,7 +183,7 @@ health_log(const struct daemon *d, const struct health_row *row,
 			    p->name, p->backend[k].name,
 			    tunnel ? addr_print(&row->addr, addr) : "",
 			    tunnel ? " for " : "",
-			    addrport_print(tunnel ? &row->vip : &row->addr,
+			    health_where(tunnel ? &row->vip : &row->addr,
 			    row->port, where));
 			log_change(object, health_state_text(from),
 			    health_state_text(row->fsm.state),

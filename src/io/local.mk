@@ -8,6 +8,7 @@ libxlbio_a_SOURCES += src/io/file.c src/io/file.h
 libxlbio_a_SOURCES += src/io/probe.c src/io/probe.h src/io/probe_wire.h
 libxlbio_a_SOURCES += src/io/probe_spawn.c src/io/probe_child.c
 libxlbio_a_SOURCES += src/io/probe_tcp.c src/io/probe_udp.c src/io/probe_dns.c
+libxlbio_a_SOURCES += src/io/probe_icmp.c
 libxlbio_a_SOURCES += src/io/probe_check.c src/io/probe_socket.c src/io/probe_ca.c
 libxlbio_a_SOURCES += src/io/probe_http.c src/io/probe_http.h
 libxlbio_a_SOURCES += src/io/probe_tls.c src/io/probe_tls.h

@@ -27,6 +27,8 @@ probe_check_kind(const struct conf_check *c)
 		return PROBE_REQUEST_UDP;
 	case CHECK_DNS:
 		return PROBE_REQUEST_DNS;
+	case CHECK_ICMP:
+		return PROBE_REQUEST_ICMP;
 	default:
 		return 0;
 	}
@@ -88,7 +90,8 @@ checks_collect(const struct conf_check **by, const struct health_target *t,
 	size_t i, k = 0;
 
 	for (i = 0; i < n; i++)
-		if (probe_check_kind(t[i].check) != PROBE_REQUEST_TCP)
+		if (t[i].check->type != CHECK_TCP &&
+		    t[i].check->type != CHECK_ICMP)
 			by[k++] = t[i].check;
 	rows_sort(by, k, sizeof(by[0]), by_cmp);
 	return rows_unique(by, k, sizeof(by[0]), by_cmp);

@@ -21,7 +21,8 @@ probe_dns_begin(int fd, const struct addr *to, uint16_t port,
 		end->result = PROBE_LOCAL;
 		return true;
 	}
-	return probe_datagram_send(fd, to, port, query, len, end);
+	return probe_datagram_connect(fd, to, port, end) ||
+	    probe_datagram_send(fd, query, len, end);
 }
 
 /* What is no reply to our query may be forged: it does not end the wait for the

@@ -13,6 +13,8 @@ probe_socket(enum probe_request_kind kind, const struct addr *to)
 	case PROBE_REQUEST_UDP:
 	case PROBE_REQUEST_DNS:
 		return probe_udp_socket(to);
+	case PROBE_REQUEST_ICMP:
+		return probe_icmp_socket(to);
 	default:
 		return probe_tcp_socket(to);
 	}
@@ -30,8 +32,9 @@ probe_socket_mark(int fd, uint32_t mark, const struct addr *src)
 		return -errno;
 	if (addr_is_zero(src))
 		return 0;
-	if (setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one,
-	    sizeof(one)) < 0 ||
+	/* ENOPROTOOPT: a raw IPv6 socket, which has no port */
+	if ((setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one,
+	    sizeof(one)) < 0 && errno != ENOPROTOOPT) ||
 	    bind(fd, (const struct sockaddr *)&ss, len) < 0)
 		return -errno;
 	return 0;

@@ -32,15 +32,23 @@ probe_asked_new(const void *b, size_t len)
 }
 
 bool
-probe_datagram_send(int fd, const struct addr *to, uint16_t port,
-    const void *b, size_t len, struct probe_end *end)
+probe_datagram_connect(int fd, const struct addr *to, uint16_t port,
+    struct probe_end *end)
 {
 	struct sockaddr_storage ss;
 	socklen_t sslen = addr_sockaddr(to, port, &ss);
 
 	/* connected, it hears of ICMP errors, and of nobody else */
-	if (connect(fd, (const struct sockaddr *)&ss, sslen) == 0 &&
-	    send(fd, b, len, MSG_NOSIGNAL) >= 0)
+	if (connect(fd, (const struct sockaddr *)&ss, sslen) == 0)
+		return false;
+	end->result = probe_errno(errno, true);
+	return true;
+}
+
+bool
+probe_datagram_send(int fd, const void *b, size_t len, struct probe_end *end)
+{
+	if (send(fd, b, len, MSG_NOSIGNAL) >= 0)
 		return false;
 	end->result = probe_errno(errno, true);
 	return true;
@@ -73,8 +81,8 @@ probe_udp_begin(int fd, const struct addr *to, uint16_t port,
 		end->result = PROBE_LOCAL;
 		return true;
 	}
-	return probe_datagram_send(fd, to, port, check->send,
-	    strlen(check->send), end);
+	return probe_datagram_connect(fd, to, port, end) ||
+	    probe_datagram_send(fd, check->send, strlen(check->send), end);
 }
 
 bool

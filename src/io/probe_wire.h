@@ -28,6 +28,7 @@ enum probe_request_kind {
 	PROBE_REQUEST_HTTP = 3,
 	PROBE_REQUEST_UDP = 4,
 	PROBE_REQUEST_DNS = 5,
+	PROBE_REQUEST_ICMP = 6,
 };
 
 struct probe_request {		/* xlbd to prober; with the socket if not CANCEL */
@@ -187,9 +188,17 @@ bool probe_dns_begin(int fd, const struct addr *to, uint16_t port,
     struct probe_end *end);
 bool probe_dns_end(int fd, const struct probe_asked *asked,
     struct probe_end *end);
-/* Connects and sends one datagram. True: it failed. */
-bool probe_datagram_send(int fd, const struct addr *to, uint16_t port,
-    const void *b, size_t len, struct probe_end *end);
+/* probe_icmp.c, as probe_udp.c. The socket takes NET_RAW to make. */
+int probe_icmp_socket(const struct addr *to);
+bool probe_icmp_begin(int fd, const struct addr *to,
+    struct probe_asked **asked, struct probe_end *end);
+bool probe_icmp_end(int fd, const struct addr *to,
+    const struct probe_asked *asked, struct probe_end *end);
+/* Connects; sends one datagram. True: it failed. */
+bool probe_datagram_connect(int fd, const struct addr *to, uint16_t port,
+    struct probe_end *end);
+bool probe_datagram_send(int fd, const void *b, size_t len,
+    struct probe_end *end);
 /* Takes one into `*got`, which is static. Its length; -1: none after all,
  * -2: ended. */
 ssize_t probe_datagram_take(int fd, const uint8_t **got, struct probe_end *end);

@@ -211,4 +211,17 @@ fds_of(pid_t pid)
 	return n;
 }
 
+/* Asks nothing any more, and holds nothing: its three, its socket, its epoll
+ * set. */
+static inline void
+bench_idle(struct bench *b)
+{
+	int tries;
+
+	assert_int_equal(prober_set(b->p, NULL, 0), 0);
+	for (tries = 0; tries < 500 && fds_of(prober_pid(b->p)) != 5; tries++)
+		bench_run(b, 20, SIZE_MAX);
+	assert_int_equal(fds_of(prober_pid(b->p)), 5);
+}
+
 #endif
