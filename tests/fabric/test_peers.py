@@ -212,7 +212,7 @@ def config_one(fabric, n):
     """A pool of one backend, with n addresses of its own."""
     return with_peer(fabric).replace("hold: 200ms", "hold: 0s").replace(
         "checks:\n", "checks:\n  stub: {type: http, port: %d, via: direct, "
-        "interval: 20ms, timeout: 20ms, rise: 1, fall: 1, "
+        "interval: 100ms, timeout: 100ms, rise: 1, fall: 1, "
         "drain_status: []}\n" % STUB_PORT).replace(
             "pools:\n", "pools:\n  one: {check: stub, backends: [{name: b1, "
             f"address: {address('b1', 4)}}}]}}\n") + (

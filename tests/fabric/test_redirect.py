@@ -88,9 +88,11 @@ def test_link_of_the_other_interface_goes(behind):
 
 def test_the_other_interface_takes_no_frames(behind):
     """A veth whose peer runs no XDP program: its backends are down as soon as a
-    packet shows it, and status says why."""
+    packet shows it, and status says why. The check asks directly: the program
+    that is missing there is xlb-decap."""
     pool = ("b1", "b4")
-    behind.write_config("lb1", behind.config("lb1", pool=pool))
+    behind.write_config("lb1", behind.config("lb1", pool=pool).replace(
+        "fall: 2}", "fall: 2, via: direct}"))
     behind.must("lb1", "reload")
     behind.wait_eligible(pool, ["lb1"])
     behind.decap("b4", "detach", "eth0")

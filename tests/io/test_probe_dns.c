@@ -22,7 +22,8 @@ reply(uint8_t *b, size_t n, unsigned answers, const uint8_t *records,
 {
 	b[2] |= 0x84;		/* a response, with authority */
 	b[7] = (uint8_t)answers;
-	memcpy(b + n, records, len);
+	if (len > 0)
+		memcpy(b + n, records, len);
 	return n + len;
 }
 
