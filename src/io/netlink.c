@@ -43,6 +43,9 @@ event_take(struct netlink *nl, const struct nlmsghdr *nlh)
 		break;
 	case RTM_NEWRULE:
 	case RTM_DELRULE:
+		nl->rules_changed = true;
+		nl->routes_dirty = true;
+		break;
 	case RTM_NEWNEXTHOP:
 	case RTM_DELNEXTHOP:
 		nl->routes_dirty = true;
@@ -218,8 +221,9 @@ settle(struct netlink *nl)
 	port_tick(nl);
 	neigh_settle(nl);
 	changed = hops_build(nl);
-	changed |= nl->links_changed || nl->local_changed;
-	nl->links_changed = nl->local_changed = false;
+	changed |= nl->links_changed || nl->local_changed ||
+	    nl->rules_changed;
+	nl->links_changed = nl->local_changed = nl->rules_changed = false;
 	timer_set(nl);
 	return changed;
 }

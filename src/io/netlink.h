@@ -14,8 +14,8 @@
 struct netlink;
 
 /* `changed` is called from the event loop after something that netlink_hops()
- * or netlink_local() answers has changed; calls for events that arrive
- * together are one. 0, or -errno. */
+ * or netlink_local() answers has changed, or a rule came or went: ours lead
+ * probes. Calls for events that arrive together are one. 0, or -errno. */
 int netlink_open(sd_event *ev, void (*changed)(void *arg), void *arg,
     struct netlink **out);
 void netlink_close(struct netlink *nl);

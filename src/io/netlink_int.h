@@ -135,7 +135,8 @@ struct netlink {
 
 	bool resync;		/* events were lost: read all again */
 	bool routes_dirty;	/* all of them are to be asked for */
-	bool links_changed, local_changed;	/* since the last `changed` */
+	/* since the last `changed` */
+	bool links_changed, local_changed, rules_changed;
 	bool addr_dirty;	/* `local` is older than `addr` */
 	bool swept;		/* entries left by an earlier xlbd are gone */
 	struct nl_neigh *stale;	/* of an earlier xlbd, while they are swept */

@@ -243,7 +243,21 @@ program_load(struct tunnel *t)
 	return rc;
 }
 
-/* 1: it was attached, 0: it is there. Whatever else is in our place goes. */
+/* 0: it is there now. Needs the module sch_ingress. */
+static int
+clsact_mend(const struct tunnel *t)
+{
+	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = (int)t->ifindex,
+	    .attach_point = BPF_TC_EGRESS);
+	libbpf_print_fn_t print = libbpf_set_print(NULL);
+	int rc = bpf_tc_hook_create(&hook);
+
+	libbpf_set_print(print);	/* that it is there is no error */
+	return rc == -EEXIST ? 0 : rc;
+}
+
+/* 1: it was attached, 0: it is there. Whatever else is in our place goes. Needs
+ * the module cls_bpf. */
 static int
 program_mend(struct tunnel *t)
 {
@@ -265,9 +279,7 @@ program_mend(struct tunnel *t)
 	if (bpf_obj_get_info_by_fd(ours.prog_fd, &info, &len) < 0)
 		return -errno;
 	print = libbpf_set_print(NULL);	/* what is missing is no error */
-	rc = bpf_tc_hook_create(&hook);
-	if (rc == 0 || rc == -EEXIST)
-		rc = bpf_tc_query(&hook, &here);
+	rc = bpf_tc_query(&hook, &here);
 	libbpf_set_print(print);
 	if (rc == 0 && here.prog_id == info.id)
 		return 0;
@@ -291,7 +303,11 @@ mend(struct tunnel *t, const char **what)
 		rc = device_set(s, t->ifindex);
 	}
 	if (rc >= 0) {
-		*what = "program";
+		*what = "clsact (sch_ingress)";
+		rc = clsact_mend(t);
+	}
+	if (rc >= 0) {
+		*what = "program (cls_bpf)";
 		rc = program_mend(t);
 	}
 	if (rc >= 0) {

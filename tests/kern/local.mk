@@ -33,3 +33,8 @@ KERN_TESTS += tests/kern/test_ports
 tests_kern_test_ports_SOURCES = tests/kern/test_ports.c tests/unit/unit.h
 tests_kern_test_ports_CPPFLAGS = $(KERN_CPPFLAGS)
 tests_kern_test_ports_LDADD = $(KERN_LIBS)
+
+KERN_TESTS += tests/kern/test_tunnel
+tests_kern_test_tunnel_SOURCES = tests/kern/test_tunnel.c $(KERN_SOURCES)
+tests_kern_test_tunnel_CPPFLAGS = $(KERN_CPPFLAGS)
+tests_kern_test_tunnel_LDADD = $(KERN_LIBS)

@@ -8,6 +8,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import zlib
 import time
 
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
@@ -18,7 +19,7 @@ IMAGE = "linux-image-cloud-amd64"
 LISTS_AGE = 6 * 3600    # seconds, before the lists are asked for again
 # With what they need of others; what is built in is not missed.
 MODULES = """virtio_pci virtio_net virtio_rng veth 8021q bonding dummy macvlan
-    bridge tun ipip sit ip6_tunnel fou fou6 ip_vs""".split()
+    bridge tun sch_ingress cls_bpf ipip sit ip6_tunnel fou fou6 ip_vs""".split()
 
 
 def say(text):
@@ -153,7 +154,8 @@ def kernel(state, name):
     else:
         raise RuntimeError(f"{name}: not one of {' '.join(SUITES)}, and no "
                            "FILE.deb")
-    out = state / "kernel" / deb.stem
+    which = zlib.crc32(" ".join(MODULES).encode())
+    out = state / "kernel" / f"{deb.stem}-{which:08x}"
     if (out / "release").exists():
         return out
     work = out.with_suffix(".new")
