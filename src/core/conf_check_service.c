@@ -362,8 +362,9 @@ targets_limit(struct bind *b)
 	}
 	if (total > CONF_TARGETS_MAX)
 		bind_member_fault(b, DIAG_ERROR, b->root[0], "checks",
-		    "%zu backends, addresses and ports to probe, more than %d",
-		    total, CONF_TARGETS_MAX);
+		    "%zu backends, addresses and ports to probe, more than "
+		    "%d: a check with via: direct asks no address", total,
+		    CONF_TARGETS_MAX);
 }
 
 void

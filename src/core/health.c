@@ -2,6 +2,8 @@
 /* Health of one target: the state machine. */
 #include "core/health.h"
 
+#include <stdio.h>
+
 
 /* Health in order: a step down needs `fall` results, a step up `rise`. */
 static int
@@ -33,9 +35,20 @@ run_extend(struct health_fsm *f, enum health_state says)
 	f->run++;
 }
 
+/* The result by which the state is known. */
+static void
+why_set(struct health_fsm *f, enum probe_result r, uint16_t detail,
+    const char *said)
+{
+	f->anew = false;
+	f->why = r;
+	f->detail = detail;
+	snprintf(f->said, sizeof(f->said), "%s", said);
+}
+
 bool
 health_step(struct health_fsm *f, const struct conf_check *check,
-    enum probe_result r, uint16_t detail)
+    enum probe_result r, uint16_t detail, const char *said)
 {
 	enum health_state says = state_said(r);
 	uint32_t need;
@@ -47,6 +60,8 @@ health_step(struct health_fsm *f, const struct conf_check *check,
 		f->asked = detail;
 	if (f->state == says) {
 		f->run = 0;
+		if (f->anew)
+			why_set(f, r, detail, said);
 		return false;
 	}
 	run_extend(f, says);
@@ -54,8 +69,10 @@ health_step(struct health_fsm *f, const struct conf_check *check,
 	if (f->state != HEALTH_UNKNOWN && f->run < need)
 		return false;
 	f->state = f->aim;
-	f->why = says == f->aim ? r : PROBE_DRAIN;
-	f->detail = says == f->aim ? detail : f->asked;
 	f->run = 0;
+	if (says == f->aim)
+		why_set(f, r, detail, said);
+	else
+		why_set(f, PROBE_DRAIN, f->asked, "");
 	return true;
 }

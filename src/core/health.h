@@ -77,6 +77,8 @@ struct health_fsm {
 	uint16_t detail;	/* of `why` */
 	uint16_t asked;		/* detail of the newest PROBE_DRAIN */
 	char said[HEALTH_SAID_MAX];	/* with `why`, in words; "": none */
+	bool anew;		/* `why` is of the check as it was before: the
+				 * next result that says the same replaces it */
 	enum health_state aim;	/* where that run leads: what all agree on */
 };
 
@@ -88,7 +90,7 @@ struct health_fsm {
  * connection. PROBE_LOCAL is no verdict on the backend: it changes nothing.
  */
 bool health_step(struct health_fsm *f, const struct conf_check *check,
-    enum probe_result r, uint16_t detail);
+    enum probe_result r, uint16_t detail, const char *said);
 
 #define HEALTH_WHY_MAX 256
 /* What led to the state: "HTTP 500, expected 200". */
@@ -155,6 +157,7 @@ void health_paths(const struct conf *c, const struct conf_pool *p,
 bool health_established(const struct health_paths *paths,
     const struct addr *vip);
 
+int health_row_cmp(const void *a, const void *b);	/* a rows_cmp */
 struct health_row *health_find(const struct health_table *t,
     const struct health_target *target);
 /*

@@ -215,8 +215,8 @@ health_established(const struct health_paths *paths, const struct addr *vip)
 	return true;
 }
 
-static int
-row_cmp(const void *va, const void *vb)
+int
+health_row_cmp(const void *va, const void *vb)
 {
 	const struct health_row *a = va, *b = vb;
 	int c = addr_cmp(&a->addr, &b->addr);
@@ -237,7 +237,7 @@ target_cmp(const void *va, const void *vb)
 	struct health_row y = { .addr = b->addr, .vip = b->vip,
 	    .port = b->port, .check = b->check->name };
 
-	return row_cmp(&x, &y);
+	return health_row_cmp(&x, &y);
 }
 
 static int
@@ -287,7 +287,7 @@ health_find(const struct health_table *t, const struct health_target *target)
 	struct health_row key = { .addr = target->addr, .vip = target->vip,
 	    .port = target->port, .check = target->check->name };
 
-	return rows_find(&key, t->row, t->n, sizeof(key), row_cmp);
+	return rows_find(&key, t->row, t->n, sizeof(key), health_row_cmp);
 }
 
 static int

@@ -42,32 +42,21 @@ row_inherit(struct health_row *row, const struct health_table *old,
 		return;
 	row->fsm = known->fsm;
 	row->fsm.run = 0;
+	row->fsm.anew = true;
 	row->passed = known->passed;
 	row->since = known->since;
 }
 
 /* Verdicts of what is gone are deleted, and what was inherited is kept. */
 static void
-health_store(struct maps *m, const struct health_table *old,
-    const struct health_table *new, const struct health_target *t)
+row_store(const void *want, const void *found, void *arg)
 {
-	struct health_target key = { .port = 0 };
-	struct conf_check check;
-	size_t i;
+	const struct health_row *new = want;
 
-	for (i = 0; i < old->n; i++) {
-		check.name = old->row[i].check;
-		key.addr = old->row[i].addr;
-		key.vip = old->row[i].vip;
-		key.port = old->row[i].port;
-		key.check = &check;
-		if (health_find(new, &key) == NULL)
-			maps_health_del(m, &old->row[i]);
-	}
-	for (i = 0; i < new->n; i++)
-		if (new->row[i].fsm.state != HEALTH_UNKNOWN &&
-		    health_find(old, &t[i]) == NULL)
-			maps_health_put(m, &new->row[i]);
+	if (new == NULL)
+		maps_health_del(arg, found);
+	else if (found == NULL && new->fsm.state != HEALTH_UNKNOWN)
+		maps_health_put(arg, new);
 }
 
 /* Follows a new configuration: rows that stay keep their verdict, others start
@@ -97,7 +86,8 @@ health_follow(struct daemon *d, const struct conf *c)
 		d->health_target[i] = t[i];
 		row_inherit(row, &old, &t[i]);
 	}
-	health_store(prog_maps(d->prog), &old, &new, t);
+	rows_walk(new.row, new.n, old.row, old.n, sizeof(*row), health_row_cmp,
+	    row_store, prog_maps(d->prog));
 	d->health = new;
 	free(old.row);
 	rc = prober_set(d->prober, t, new.n);
@@ -202,9 +192,9 @@ health_result(size_t id, enum probe_result r, uint16_t detail,
 
 	if (r == PROBE_TIMEOUT || r == PROBE_UNREACHABLE)
 		netlink_doubt(d->nl, &row->addr);
-	if (!health_step(&row->fsm, d->health_target[id].check, r, detail))
+	if (!health_step(&row->fsm, d->health_target[id].check, r, detail,
+	    said))
 		return;
-	snprintf(row->fsm.said, sizeof(row->fsm.said), "%s", said);
 	row->since = daemon_realtime();
 	row->passed |= health_is_alive(row->fsm.state);
 	health_log(d, row, from);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/arena.h"
+#include "core/rows.h"
 #include "io/log.h"
 
 /* `of` is the counters in the first CPU's memory; words, to be added up. */
@@ -86,21 +87,6 @@ stats_zero(struct maps *m, void *of, size_t size)
 	}
 }
 
-static int
-health_order(const void *a, const void *b)
-{
-	const struct health_row *x = a, *y = b;
-	int c = addr_cmp(&x->addr, &y->addr);
-
-	if (c == 0)
-		c = addr_cmp(&x->vip, &y->vip);
-	if (c != 0)
-		return c;
-	if (x->port != y->port)
-		return x->port < y->port ? -1 : 1;
-	return strcmp(x->check, y->check);
-}
-
 static struct xlb_health_key
 health_key(const struct health_row *row)
 {
@@ -153,8 +139,7 @@ maps_health_read(struct maps *m, struct arena *a, struct health_table *t)
 	}
 	if (errno != ENOENT)
 		return -errno;
-	if (t->n > 0)
-		qsort(t->row, t->n, sizeof(*t->row), health_order);
+	rows_sort(t->row, t->n, sizeof(*t->row), health_row_cmp);
 	return 0;
 }
 

@@ -640,6 +640,7 @@ prober_mark(struct prober *p, size_t id, uint32_t mark, const struct addr *src)
 	struct target *t = p->target[id];
 	bool waited = t->mark == 0 && mark != 0;
 
+	assert(id < p->n);
 	t->mark = mark;
 	t->src = *src;
 	if (waited && t->flight == NONE) {

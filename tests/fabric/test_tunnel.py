@@ -107,6 +107,43 @@ def test_new_vip_takes_nobody_down(fabric):
             fabric.run(b, "ip", "address", "del", f"{NEW_VIP}/32", "dev", "lo")
 
 
+def test_changed_check_keeps_its_verdicts(fabric):
+    """Another way, another kind: nobody is unknown in between, and a dead one
+    takes no flows."""
+    fabric.kill_backend("b2")
+    fabric.wait_eligible([b for b in BACKENDS if b != "b2"])
+    log = lab.RUN / "lb1" / "xlbd.log"
+    before = len(log.read_text())
+    load = fabric.load(4, rate=100)
+    plain = fabric.config("lb1")
+    for text in (plain.replace("fall: 2}", "fall: 2, via: direct}"), plain,
+                 plain.replace(f"port: {PORT}, interval", "interval"),
+                 plain.replace("type: tcp", "type: http, expect: [200-404]")):
+        fabric.write_config("lb1", text)
+        fabric.must("lb1", "reload")
+        lab.wait("b2 to say why anew", lambda: "refused" in reason(
+            fabric, "b2"), 3)
+    load.wait_for(50)
+    assert [r for r in load.stop() if not r.ok] == []
+    said = log.read_text()[before:]
+    assert "unknown" not in said and "slots move" not in said, said
+
+
+def test_changed_check_says_why_anew(fabric):
+    """The state stays; its reason is not that of another question."""
+    fabric.set_ready("b1", 500)
+    try:
+        for path, why in (("/ready", "HTTP 500, expected 201"),
+                          ("/", "HTTP 200, expected 201")):
+            fabric.write_config("lb1", fabric.config("lb1").replace(
+                "type: tcp", f"type: http, path: {path}, expect: [201]"))
+            fabric.must("lb1", "reload")
+            lab.wait(why, lambda w=why: reason(fabric, "b1").endswith(w), 3,
+                     lambda: reason(fabric, "b1"))
+    finally:
+        fabric.set_ready("b1")
+
+
 def test_no_way_but_the_tunnel(fabric):
     """Without the program no probe leaves, whatever routes to the VIP there
     are, and xlbd puts it back."""
@@ -126,9 +163,11 @@ def test_no_way_but_the_tunnel(fabric):
                    POOL_ADDRESS["b1"])
     lab.wait("the way to be there again", lambda: len(lab.in_netns(
         "lb1", any_answers)) == len(BACKENDS), 10)
-    fabric.run("lb1", "ip", "rule", "del", "priority", "1")
-    lab.wait("the rule to be there again", lambda: "0x786c0000" in
-             fabric.run("lb1", "ip", "rule").stdout, 10)
+    # at once: without it the other routes would do
+    for family in ("-4", "-6"):
+        fabric.run("lb1", "ip", family, "rule", "del", "priority", "1")
+        lab.wait("the rule to be there again", lambda f=family: "0x786c0000"
+                 in fabric.run("lb1", "ip", f, "rule").stdout, 1)
     fabric.wait_eligible(BACKENDS)
     assert "they are back" in (lab.RUN / "lb1" / "xlbd.log").read_text()
 
@@ -176,26 +215,43 @@ def checksums_are_right(packet):
     return bytes(again.__class__(bytes(again))) == bytes(packet)
 
 
-def test_gue(fabric):
-    """The same form as for clients' packets, with right checksums."""
-    fabric.write_config("lb1", fabric.config("lb1").replace(
-        "    pool: web\n", "    pool: web\n    forward: gue\n"))
+GUE = ("    pool: web\n", "    pool: web\n    forward: gue\n")
+
+
+def gue_probes(fabric, text):
+    """What lb1 asks with that configuration: (outer, inner) packets. All
+    checksums of theirs are right."""
+    fabric.write_config("lb1", text)
     fabric.must("lb1", "reload")
     frames = lab.in_netns("lb1", frames_out)
     fabric.wait_eligible(BACKENDS)
-    seen = set()
+    found = []
     for frame in frames:
         p = Ether(frame)
         if UDP not in p or p[UDP].dport != 6080:
             continue
-        outer = p.payload.version
         payload = bytes(p[UDP].payload)
         inner = IPv6(payload) if payload[0] >> 4 == 6 else IP(payload)
-        assert inner.dst in (VIP[4], VIP[6])
-        assert (p[UDP].chksum == 0) == (outer == 4)
+        assert (p[UDP].chksum == 0) == (p.payload.version == 4)
         assert checksums_are_right(p) and checksums_are_right(inner)
-        seen.add((outer, inner.version))
-    assert seen == {(4, 4), (4, 6), (6, 4), (6, 6)}
+        found.append((p.payload, inner))
+    return found
+
+
+def test_gue(fabric):
+    """The same form as for clients' packets."""
+    found = gue_probes(fabric, fabric.config("lb1").replace(*GUE))
+    assert all(i.dst in (VIP[4], VIP[6]) for _, i in found)
+    assert {(o.version, i.version) for o, i in found} == {
+        (4, 4), (4, 6), (6, 4), (6, 6)}
+
+
+def test_request_of_two_segments(fabric):
+    """Each has a tunnel's header of its own, and fits every path."""
+    found = gue_probes(fabric, fabric.config("lb1").replace(*GUE).replace(
+        "type: tcp", f"type: http, path: /{'p' * 1000}, host: {'h' * 250}, "
+        "expect: [200]"))
+    assert max(len(i) for _, i in found) == 1280
 
 
 def test_mac_alone(fabric):

@@ -86,7 +86,7 @@ results_make_states(void **state)
 		f = (struct health_fsm){ .state = row[i].from };
 		changes = 0;
 		for (p = row[i].results; *p != '\0'; p++)
-			changes += health_step(&f, &check, result(*p), 0);
+			changes += health_step(&f, &check, result(*p), 0, "");
 		if (f.state != row[i].want || changes != row[i].changes ||
 		    f.why != row[i].why)
 			fail_msg("%s: %s, %u changes, %s", row[i].what,
@@ -102,8 +102,26 @@ a_local_failure_changes_nothing_at_all(void **state)
 	    .run = 2 }, old = f;
 
 	(void)state;
-	assert_false(health_step(&f, &check, PROBE_LOCAL, 0));
+	assert_false(health_step(&f, &check, PROBE_LOCAL, 0, ""));
 	assert_memory_equal(&f, &old, sizeof(f));
+}
+
+/* A changed check keeps the verdict; why, it says itself. */
+static void
+a_changed_check_says_why_anew(void **state)
+{
+	struct health_fsm f = { .state = HEALTH_DOWN, .why = PROBE_TIMEOUT,
+	    .said = "before", .anew = true };
+
+	(void)state;
+	assert_false(health_step(&f, &check, PROBE_OK, 0, ""));
+	assert_int_equal(f.why, PROBE_TIMEOUT);
+	assert_false(health_step(&f, &check, PROBE_STATUS, 500, "now"));
+	assert_int_equal(f.why, PROBE_STATUS);
+	assert_int_equal(f.detail, 500);
+	assert_string_equal(f.said, "now");
+	assert_false(health_step(&f, &check, PROBE_REFUSED, 0, "later"));
+	assert_string_equal(f.said, "now");
 }
 
 static void
@@ -144,7 +162,7 @@ reasons_are_told(void **state)
 	(void)state;
 	for (i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
 		memset(&f, 0, sizeof(f));
-		health_step(&f, &http, row[i].r, row[i].detail);
+		health_step(&f, &http, row[i].r, row[i].detail, "");
 		assert_string_equal(health_why_print(&f, &http, buf),
 		    row[i].want);
 	}
@@ -157,9 +175,9 @@ reasons_are_told(void **state)
 	    "TLS handshake failed");
 	/* the drain's own, though the last was a miss */
 	f = (struct health_fsm){ .state = HEALTH_UP };
-	health_step(&f, &http, PROBE_DRAIN, 429);
-	health_step(&f, &http, PROBE_STATUS, 500);
-	assert_true(health_step(&f, &http, PROBE_TIMEOUT, 0));
+	health_step(&f, &http, PROBE_DRAIN, 429, "");
+	health_step(&f, &http, PROBE_STATUS, 500, "");
+	assert_true(health_step(&f, &http, PROBE_TIMEOUT, 0, ""));
 	assert_string_equal(health_why_print(&f, &http, buf),
 	    "HTTP 429 asks for no new flows");
 	assert_string_equal(health_state_text(f.state), "drain");
@@ -440,6 +458,7 @@ main(void)
 		cmocka_unit_test(vips_are_established),
 		cmocka_unit_test(kin_is_found),
 		cmocka_unit_test(results_make_states),
+		cmocka_unit_test(a_changed_check_says_why_anew),
 		cmocka_unit_test(reasons_are_told),
 		cmocka_unit_test(a_local_failure_changes_nothing_at_all),
 		cmocka_unit_test_setup(targets_are_sorted_and_unique,
