@@ -224,4 +224,19 @@ bench_idle(struct bench *b)
 	assert_int_equal(fds_of(prober_pid(b->p)), 5);
 }
 
+/* After the last result: nothing is left, and the server `pid` ends. */
+static inline void
+bench_end(struct bench *b, pid_t pid)
+{
+	bench_idle(b);
+	bench_close(b);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+/* As cmocka_run_group_tests_name(). */
+#define PROBE_TESTS(name, tests) (geteuid() != 0 ? \
+    (puts("1..0 # SKIP needs root: looks at the prober in /proc"), 0) : \
+    cmocka_run_group_tests_name(name, tests, NULL, NULL))
+
 #endif

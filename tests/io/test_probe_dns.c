@@ -157,10 +157,7 @@ each_reply_has_its_result(void **state)
 			fail_msg("row %zu, %s: %zu results, %s (%u)", i,
 			    row[i].qname, b.got[i],
 			    probe_result_text(b.last[i]), b.detail[i]);
-	bench_idle(&b);
-	bench_close(&b);
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
+	bench_end(&b, pid);
 }
 
 int
@@ -170,9 +167,5 @@ main(void)
 		cmocka_unit_test(each_reply_has_its_result),
 	};
 
-	if (geteuid() != 0) {
-		puts("1..0 # SKIP needs root: looks at the prober in /proc");
-		return 0;
-	}
-	return cmocka_run_group_tests_name("probe_dns", test, NULL, NULL);
+	return PROBE_TESTS("probe_dns", test);
 }

@@ -165,10 +165,7 @@ each_reply_has_its_result(void **state)
 		if (b.got[i] == 0 || b.last[i] != row[i].want)
 			fail_msg("row %zu: %zu results, %s", i, b.got[i],
 			    probe_result_text(b.last[i]));
-	bench_idle(&b);
-	bench_close(&b);
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
+	bench_end(&b, pid);
 }
 
 /* The kernel's own answers, and an address without a route. */

@@ -59,10 +59,7 @@ each_reply_has_its_result(void **state)
 		if (b.got[i] == 0 || b.last[i] != row[i].want)
 			fail_msg("row %zu: %zu results, %s", i, b.got[i],
 			    probe_result_text(b.last[i]));
-	bench_idle(&b);
-	bench_close(&b);
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
+	bench_end(&b, pid);
 }
 
 int
@@ -72,9 +69,5 @@ main(void)
 		cmocka_unit_test(each_reply_has_its_result),
 	};
 
-	if (geteuid() != 0) {
-		puts("1..0 # SKIP needs root: looks at the prober in /proc");
-		return 0;
-	}
-	return cmocka_run_group_tests_name("probe_udp", test, NULL, NULL);
+	return PROBE_TESTS("probe_udp", test);
 }
