@@ -61,6 +61,11 @@ tests_io_test_probe_icmp_SOURCES = tests/io/test_probe_icmp.c
 tests_io_test_probe_icmp_CPPFLAGS = $(IO_TEST_CPPFLAGS)
 tests_io_test_probe_icmp_LDADD = $(IO_TEST_LIBS)
 
+IO_TESTS += tests/io/test_probe_exec
+tests_io_test_probe_exec_SOURCES = tests/io/test_probe_exec.c
+tests_io_test_probe_exec_CPPFLAGS = $(IO_TEST_CPPFLAGS)
+tests_io_test_probe_exec_LDADD = $(IO_TEST_LIBS)
+
 IO_TESTS += tests/io/test_probe_liar
 tests_io_test_probe_liar_SOURCES = tests/io/test_probe_liar.c
 tests_io_test_probe_liar_CPPFLAGS = $(IO_TEST_CPPFLAGS)

@@ -26,6 +26,8 @@ struct arena;
 #define CONF_TARGETS_MAX	65536	/* (backend, port, check) to probe */
 #define CONF_INTERFACES_MAX	64
 #define CONF_NEIGHBORS_MAX	64
+#define CONF_COMMAND_MAX	64	/* words of a command */
+#define CONF_COMMAND_BYTES	4096	/* with the ends of its words */
 #define CONF_NAME_MAX		63	/* bytes, without the end */
 
 enum node_state { NODE_ACTIVE, NODE_DRAIN };
@@ -106,6 +108,7 @@ struct conf_check {
 	const char *qname, *qtype;
 	const char **command;	/* NULL-terminated; NULL: none */
 	const char *user;
+	struct mark user_mark;	/* where `user` stands, or the check */
 };
 
 struct conf_backend {

@@ -244,6 +244,34 @@ dns_check(struct bind *b, const struct object *o, const struct conf_check *c)
 }
 
 static void
+exec_check(struct bind *b, const struct object *o, struct conf_check *c)
+{
+	const struct node *user = node_get(o->node, "user");
+	size_t n = 0, bytes = 0;
+
+	c->user_mark = user != NULL ? user->mark : c->mark;
+	if (c->via == VIA_TUNNEL)
+		bind_member_fault(b, DIAG_ERROR, o->node, "via",
+		    "a command makes its own connections: only direct");
+	if (node_get(o->node, "command") != NULL && c->command == NULL)
+		return;		/* reported */
+	if (c->command == NULL || c->command[0] == NULL) {
+		bind_member_fault(b, DIAG_ERROR, o->node, "command",
+		    "required for type exec: the program and its arguments");
+		return;
+	}
+	for (; c->command[n] != NULL; n++)
+		bytes += strlen(c->command[n]) + 1;
+	if (c->command[0][0] != '/')
+		bind_member_fault(b, DIAG_ERROR, o->node, "command",
+		    "has to begin with an absolute path");
+	else if (n > CONF_COMMAND_MAX || bytes > CONF_COMMAND_BYTES)
+		bind_member_fault(b, DIAG_ERROR, o->node, "command",
+		    "more than %d words or %d bytes", CONF_COMMAND_MAX,
+		    CONF_COMMAND_BYTES);
+}
+
+static void
 check_bind(struct bind *b, const struct object *o, struct conf_check *c)
 {
 	char timeout[MSEC_STR_MAX], interval[MSEC_STR_MAX];
@@ -264,6 +292,8 @@ check_bind(struct bind *b, const struct object *o, struct conf_check *c)
 		https_check(b, o, c);
 	if (c->type == CHECK_DNS)
 		dns_check(b, o, c);
+	if (c->type == CHECK_EXEC)
+		exec_check(b, o, c);
 }
 
 void

@@ -43,7 +43,7 @@ static const struct key_value check_types[] = {
 	{ "udp", CHECK_UDP, false },
 	{ "dns", CHECK_DNS, false },
 	{ "icmp", CHECK_ICMP, false },
-	{ "exec", CHECK_EXEC, true },
+	{ "exec", CHECK_EXEC, false },
 	{ NULL, 0, false }
 };
 

@@ -51,6 +51,8 @@ enum probe_result {
 	PROBE_NO_ANSWER,	/* DNS; detail: the type that was asked for */
 	PROBE_TRUNCATED,	/* DNS, so that no answer fits; detail: the type */
 	PROBE_ECHO,		/* echo reply with other data than was sent */
+	PROBE_EXIT,		/* the command failed; detail: its status */
+	PROBE_SIGNAL,		/* ended the command; detail: its number */
 	PROBE_RESULTS
 };
 

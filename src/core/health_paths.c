@@ -26,6 +26,8 @@ has_own_port(const struct conf_check *check)
 static bool
 is_tunnelled(const struct conf_check *check, const struct conf_service *s)
 {
+	if (check->type == CHECK_EXEC)
+		return false;	/* its sockets are its own */
 	if (check->via == VIA_DEFAULT)
 		return s->forward == FORWARD_IPIP || s->forward == FORWARD_GUE;
 	return check->via == VIA_TUNNEL;
@@ -192,7 +194,8 @@ health_paths(const struct conf *c, const struct conf_pool *p,
 		if (c->service[i].pool == p)
 			service_add(a, out, p->check, &c->service[i]);
 	/* a pool that waits for its service is known when it comes */
-	if (out->n == 0 && p->check->via == VIA_DIRECT && has_own_port(p->check))
+	if (out->n == 0 && (p->check->via == VIA_DIRECT ||
+	    p->check->type == CHECK_EXEC) && has_own_port(p->check))
 		path_add(a, out, NULL, p->check->port, FORWARD_IPIP);
 	rows_sort(out->path, out->n, sizeof(*out->path), path_order);
 	out->n = rows_unique(out->path, out->n, sizeof(*out->path), path_cmp);

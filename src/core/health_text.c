@@ -29,6 +29,8 @@ static const char *const result_text[PROBE_RESULTS] = {
 	[PROBE_RCODE] = "DNS error",
 	[PROBE_NO_ANSWER] = "no answer of the type",
 	[PROBE_ECHO] = "echo reply holds other data",
+	[PROBE_EXIT] = "command failed",
+	[PROBE_SIGNAL] = "command was killed",
 	[PROBE_TRUNCATED] = "reply is truncated",
 };
 
@@ -169,6 +171,12 @@ health_why_print(const struct health_fsm *f, const struct conf_check *check,
 	} else if (f->why == PROBE_TRUNCATED && f->detail != 0) {
 		append(buf, &n, "reply is truncated, without an answer of type "
 		    "%s", dns_type_print(f->detail, type));
+	} else if (f->why == PROBE_EXIT) {
+		append(buf, &n, "exit status %u%s%s", f->detail,
+		    f->said[0] != '\0' ? ": " : "",
+		    f->said[0] != '\0' ? text_show(f->said, shown) : "");
+	} else if (f->why == PROBE_SIGNAL) {
+		append(buf, &n, "ended by signal %u", f->detail);
 	} else if (f->said[0] != '\0') {
 		append(buf, &n, "%s: %s", probe_result_text(f->why),
 		    text_show(f->said, shown));

@@ -11,7 +11,6 @@
 #include "io/log.h"
 
 #define EXIT_USAGE 2
-#define PROBER_USER "_xlb"
 
 enum { OPT_DEBUG = OPT_OWN, OPT_PREFLIGHT, OPT_VERSION, OPT_HELP };
 
@@ -85,6 +84,7 @@ main(int argc, char **argv)
 		errno = -rc;
 		fatal("prober");
 	}
+	spawner_rights_rest();
 	rc = daemon_run(&opt, prober, &again);
 	if (again) {
 		execv(self, argv);

@@ -25,6 +25,20 @@ ca_check(const struct conf_check *c, enum diag_level level, struct diag *dg)
 	    rc == -EINVAL ? "holds no certificate" : strerror(-rc));
 }
 
+static void
+user_check(const struct conf_check *c, enum diag_level level, struct diag *dg)
+{
+	struct exec_order o;
+	int rc = exec_user(c->user, &o);
+
+	if (rc < 0)
+		diag_add(dg, level, c->user_mark, "checks.%s.user: %s%s",
+		    c->name, c->user, rc == -ENOENT ? ": no such user" :
+		    rc == -EPERM ? " is root: commands run without its rights" :
+		    rc == -EACCES ? " can act on xlbd or BIRD: name another, "
+		    "like nobody" : ": cannot be looked up");
+}
+
 int
 conf_world_check(const struct conf *c, enum diag_level level, struct diag *dg)
 {
@@ -33,6 +47,9 @@ conf_world_check(const struct conf *c, enum diag_level level, struct diag *dg)
 	for (i = 0; i < c->ncheck; i++)
 		if (c->check[i].type == CHECK_HTTPS && c->check[i].ca != NULL)
 			ca_check(&c->check[i], level, dg);
+	for (i = 0; i < c->ncheck; i++)
+		if (c->check[i].type == CHECK_EXEC)
+			user_check(&c->check[i], level, dg);
 	if (dg->errors == errors)
 		return 0;
 	diag_sort(dg);

@@ -6,9 +6,10 @@
 #include "core/conf.h"
 
 /*
- * The files of certificate authorities can be read and hold some. What is
- * missing goes to `dg` at its place, as `level`: a warning where the
- * configuration is used anyway, and its checks then keep their backends' state.
+ * The files of certificate authorities can be read and hold some, and the users
+ * of commands exist and can act on nothing of ours. What is wrong goes to `dg` at
+ * its place, as `level`: a warning where the configuration is used anyway, and
+ * its checks then keep their backends' state.
  * 0, or -1: there was an error.
  */
 int conf_world_check(const struct conf *c, enum diag_level level,

@@ -20,6 +20,7 @@
 #define OVERDUE_MS 2000		/* a prober that says nothing for so long after
 				 * a timeout hangs */
 #define RESTART_MS 1000		/* between starts of probers that end at once */
+#define BUSY_MS 50		/* until a command's turn is looked for again */
 #define RETRY_MS 10		/* after the kernel was short of something */
 #define MSEC 1000000LL		/* in ns */
 #define NONE UINT32_MAX
@@ -38,6 +39,7 @@ struct target {
 	uint16_t kind;		/* enum probe_request_kind */
 	int64_t grid;		/* ns: the last turn, without jitter */
 	uint32_t flight;	/* NONE: not being probed */
+	bool commanded;		/* by a command that runs */
 };
 
 /* A request that the prober may hold. Rows are never freed or moved: their
@@ -49,9 +51,11 @@ struct flight {
 };
 
 struct prober {
-	struct spawner spawner;
+	struct spawner spawner, launcher;
+	uint32_t commands;	/* that run */
 	sd_event *ev;
 	sd_event_source *timer, *spawner_io, *spawner_end, *sock_io;
+	sd_event_source *launcher_end;
 	probe_fn fn;
 	void *arg;
 
@@ -59,6 +63,7 @@ struct prober {
 	pid_t pid;		/* 0: not known (yet) */
 	bool full;		/* the socket takes no more for now */
 	int64_t started, start_at, retry_at;	/* ns; 0: now */
+	int64_t launch_at;	/* a launcher, where there is none */
 
 	struct target **target;
 	size_t n;
@@ -143,6 +148,15 @@ flight_new(struct prober *p)
 	return id;
 }
 
+static void
+target_landed(struct prober *p, struct target *t)
+{
+	t->flight = NONE;
+	if (t->commanded)
+		p->commands--;
+	t->commanded = false;
+}
+
 /* Nothing that was under way will be heard of any more: all of it is due. */
 static void
 prober_lost(struct prober *p, const char *why)
@@ -163,7 +177,7 @@ prober_lost(struct prober *p, const char *why)
 	while ((min = heap_min(&p->overdue)) != NULL) {
 		t = HEAP_ITEM(min, struct target, node);
 		heap_del(&p->overdue, min);
-		t->flight = NONE;
+		target_landed(p, t);
 		heap_put(&p->due, &t->node, probe_now().ns);
 	}
 	p->idle = p->cancel = NONE;
@@ -202,7 +216,7 @@ answer_read(struct prober *p)
 	if (t == NULL || f->generation != a.generation)
 		return true;
 	heap_del(&p->overdue, &t->node);
-	t->flight = NONE;
+	target_landed(p, t);
 	flight_free(p, a.id);
 	target_next(p, t, probe_now().ns);
 	a.said[sizeof(a.said) - 1] = '\0';
@@ -298,11 +312,48 @@ prober_begin(struct prober *p, int64_t now)
 	fd = spawner_prober(&p->spawner);
 	if (fd < 0) {
 		log_warnx("prober: %s", strerror(-fd));
-		kill(p->spawner.pid, SIGKILL);	/* hangs: its queue is full */
+		spawner_kill(&p->spawner);	/* hangs: its queue is full */
 		return;
 	}
 	p->sock = fd;
 	rc = sd_event_add_io(p->ev, &p->sock_io, fd, EPOLLIN, sock_ready, p);
+	if (rc < 0)
+		fatalx("prober: %s", strerror(-rc));
+}
+
+/* The commands that it ran end with it; the prober hears that of each. */
+static int
+launcher_ended(sd_event_source *s, int fd, uint32_t events, void *arg)
+{
+	struct prober *p = arg;
+
+	(void)s, (void)fd, (void)events;
+	log_warnx("prober: its launcher ended, is started again");
+	p->launcher_end = sd_event_source_disable_unref(p->launcher_end);
+	spawner_reap(&p->launcher);
+	p->launch_at = probe_now().ns + RESTART_MS * MSEC;
+	prober_run(p);
+	return 0;
+}
+
+static int
+launcher_watch(struct prober *p)
+{
+	return sd_event_add_io(p->ev, &p->launcher_end, p->launcher.pidfd,
+	    EPOLLIN, launcher_ended, p);
+}
+
+static void
+launcher_begin(struct prober *p, int64_t now)
+{
+	int rc;
+
+	if (p->launcher.pid != 0 || now < p->launch_at)
+		return;
+	p->launch_at = now + 10 * RESTART_MS * MSEC;
+	if (spawner_start(&p->launcher) < 0)
+		return;
+	rc = launcher_watch(p);
 	if (rc < 0)
 		fatalx("prober: %s", strerror(-rc));
 }
@@ -368,10 +419,15 @@ request_send(struct prober *p, const struct target *t, uint32_t id, int fd)
 
 /* A descriptor, or -errno. */
 static int
-target_socket(const struct target *t)
+target_socket(const struct prober *p, const struct target *t)
 {
 	const struct addr *peer = target_peer(t);
 	int fd, rc;
+
+	if (t->kind == PROBE_REQUEST_EXEC)
+		return p->commands == PROBE_COMMANDS_MAX ? -EAGAIN :
+		    exec_begin(&p->launcher, p->checks.order[t->slot],
+		    &t->addr, t->port, t->timeout_ms);
 
 	fd = probe_socket((enum probe_request_kind)t->kind, peer);
 	if (fd < 0 || addr_is_zero(&t->vip))
@@ -403,8 +459,13 @@ target_probe(struct prober *p, struct target *t, int64_t now)
 		p->warned = true;
 		return false;
 	}
-	fd = probe_checks_fit(&p->checks, t->slot) ? target_socket(t) :
+	fd = probe_checks_fit(&p->checks, t->slot) ? target_socket(p, t) :
 	    -ENOENT;
+	if (fd == -EAGAIN) {	/* others have their turn */
+		flight_free(p, id);
+		heap_put(&p->due, &t->node, now + BUSY_MS * MSEC);
+		return true;
+	}
 	if (fd < 0) {
 		flight_free(p, id);
 		target_next(p, t, now);
@@ -423,6 +484,8 @@ target_probe(struct prober *p, struct target *t, int64_t now)
 	}
 	p->flight[id].target = t;
 	t->flight = id;
+	t->commanded = t->kind == PROBE_REQUEST_EXEC;
+	p->commands += t->commanded;
 	heap_del(&p->due, &t->node);
 	heap_put(&p->overdue, &t->node,
 	    now + ((int64_t)t->timeout_ms + OVERDUE_MS) * MSEC);
@@ -450,6 +513,8 @@ timer_set(struct prober *p)
 				at = p->retry_at;
 		}
 	}
+	if (p->launcher.pid == 0 && p->launch_at < at)
+		at = p->launch_at;
 	sd_event_source_set_time(p->timer, at == INT64_MAX ? UINT64_MAX :
 	    (uint64_t)(at + 999) / 1000);
 	sd_event_source_set_enabled(p->timer,
@@ -469,6 +534,7 @@ prober_run(struct prober *p)
 	if (min != NULL && min->key <= now)
 		prober_lost(p, "hangs");
 	prober_begin(p, now);
+	launcher_begin(p, now);
 	cancel_send(p);
 	while (p->sock >= 0 && !p->full && now >= p->retry_at &&
 	    (min = heap_min(&p->due)) != NULL && min->key <= now)
@@ -503,8 +569,12 @@ prober_fork(const char *user, struct prober **out)
 	p->seed |= 1;
 	p->phase = random_next(p);
 	rc = spawner_user(user, &p->spawner);
+	p->launcher = p->spawner;
+	p->launcher.launches = true;
 	if (rc == 0)
 		rc = spawner_start(&p->spawner);
+	if (rc == 0 && (rc = spawner_start(&p->launcher)) < 0)
+		spawner_close(&p->spawner);
 	if (rc < 0) {
 		free(p);
 		return rc;
@@ -525,6 +595,8 @@ prober_start(struct prober *p, sd_event *ev, probe_fn fn, void *arg)
 	    timer_ran, p);
 	if (rc >= 0)
 		rc = spawner_watch(p);
+	if (rc >= 0)
+		rc = launcher_watch(p);
 	if (rc < 0)
 		return rc;
 	prober_run(p);
@@ -552,6 +624,7 @@ target_free(struct prober *p, struct target *t)
 		return;
 	heap_del(t->flight == NONE ? &p->due : &p->overdue, &t->node);
 	if (t->flight != NONE) {
+		p->commands -= t->commanded;
 		p->flight[t->flight].target = NULL;
 		p->flight[t->flight].next = p->cancel;
 		p->cancel = t->flight;
@@ -605,9 +678,6 @@ prober_set(struct prober *p, const struct health_target *t, size_t n)
 	int c, rc;
 
 	assert(p->ev != NULL);
-	for (i = 0; i < n; i++)
-		if (probe_check_kind(t[i].check) == 0)
-			return -EOPNOTSUPP;
 	next = calloc(n + 1, sizeof(next[0]));
 	if (next == NULL)
 		return -ENOMEM;
@@ -661,9 +731,11 @@ prober_close(struct prober *p)
 	sd_event_source_disable_unref(p->spawner_io);
 	sd_event_source_disable_unref(p->spawner_end);
 	sd_event_source_disable_unref(p->sock_io);
+	sd_event_source_disable_unref(p->launcher_end);
 	sd_event_unref(p->ev);
 	if (p->sock >= 0)
 		close(p->sock);
+	spawner_close(&p->launcher);
 	spawner_close(&p->spawner);
 	for (i = 0; i < p->n; i++) {
 		free(p->target[i]->check);
@@ -675,6 +747,12 @@ prober_close(struct prober *p)
 	heap_fini(&p->due);
 	heap_fini(&p->overdue);
 	free(p);
+}
+
+pid_t
+prober_launcher_pid(const struct prober *p)
+{
+	return p->launcher.pid;
 }
 
 pid_t

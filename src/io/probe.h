@@ -14,9 +14,15 @@
 
 struct prober;
 
+#define PROBER_USER "_xlb"	/* whom it runs as, if there is one */
+
 /* Forks the process. Before the loop and before any other descriptor is open.
  * 0, or -errno. */
 int prober_fork(const char *user, struct prober **out);
+
+/* xlbd needs SETUID, SETGID and KILL to start and to end these processes, and not
+ * otherwise: from now on they are in force only while it does that. */
+void spawner_rights_rest(void);
 
 /* A result, its detail and what it says in words (see health.h); `id` is the
  * index of the target in the list last given. It may call prober_set(), not
@@ -32,8 +38,7 @@ int prober_start(struct prober *p, sd_event *ev, probe_fn fn, void *arg);
  * Targets that stay (same address, VIP, port and check) keep their phase and the
  * probe under way, so that frequent reloads hide no dead backend; new ones are
  * probed at once; intervals are spread evenly and jittered. Nothing is ever
- * reported of a target that is gone. 0, or -errno (-EOPNOTSUPP: a check of
- * a kind that is not there yet; nothing changed). */
+ * reported of a target that is gone. 0, or -errno. */
 int prober_set(struct prober *p, const struct health_target *t, size_t n);
 
 /*
@@ -45,6 +50,8 @@ void prober_mark(struct prober *p, size_t id, uint32_t mark,
     const struct addr *src);
 
 void prober_close(struct prober *p);
-pid_t prober_pid(const struct prober *p);	/* 0: none at the moment */
+/* 0: none at the moment */
+pid_t prober_pid(const struct prober *p);
+pid_t prober_launcher_pid(const struct prober *p);
 
 #endif

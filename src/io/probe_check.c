@@ -19,7 +19,7 @@ probe_check_kind(const struct conf_check *c)
 {
 	switch (c->type) {
 	case CHECK_TCP:
-		return PROBE_REQUEST_TCP;
+		break;
 	case CHECK_HTTP:
 	case CHECK_HTTPS:
 		return PROBE_REQUEST_HTTP;
@@ -29,9 +29,10 @@ probe_check_kind(const struct conf_check *c)
 		return PROBE_REQUEST_DNS;
 	case CHECK_ICMP:
 		return PROBE_REQUEST_ICMP;
-	default:
-		return 0;
+	case CHECK_EXEC:
+		return PROBE_REQUEST_EXEC;
 	}
+	return PROBE_REQUEST_TCP;
 }
 
 static void
@@ -69,7 +70,8 @@ check_fill(struct probe_check *p, const struct conf_check *c, uint32_t slot)
 	p->qtype = c->qtype != NULL ? dns_type_parse(c->qtype) : 0;
 	p->tls = c->type == CHECK_HTTPS;
 	p->verify = c->verify;
-	p->ca = c->ca != NULL;
+	p->ca = c->type == CHECK_HTTPS && c->ca != NULL;
+	p->exec = c->type == CHECK_EXEC;
 	statuses_set(p->expect, &c->expect);
 	statuses_set(p->drain, &c->drain_status);
 }
@@ -132,8 +134,10 @@ probe_checks_set(struct probe_checks *p, const struct health_target *t,
 	next.by = by;
 	next.row = calloc(k + 1, sizeof(*next.row));
 	next.ca = calloc(k + 1, sizeof(*next.ca));
+	next.order = calloc(k + 1, sizeof(*next.order));
 	next.sent = calloc(k + 1, sizeof(*next.sent));
-	if (next.row == NULL || next.ca == NULL || next.sent == NULL) {
+	if (next.row == NULL || next.ca == NULL || next.order == NULL ||
+	    next.sent == NULL) {
 		probe_checks_free(&next);
 		return -ENOMEM;
 	}
@@ -141,6 +145,8 @@ probe_checks_set(struct probe_checks *p, const struct health_target *t,
 	for (i = 0; i < k; i++) {
 		check_fill(&next.row[i], by[i], (uint32_t)i);
 		ca_fill(&next.ca[i], by[i]);
+		if (by[i]->type == CHECK_EXEC)
+			next.order[i] = exec_order_new(by[i]);
 		next.sent[i] = i < p->n && p->sent[i] &&
 		    memcmp(&next.row[i], &p->row[i], sizeof(p->row[i])) == 0 &&
 		    ca_same(&next.ca[i], &p->ca[i]);
@@ -162,7 +168,10 @@ probe_checks_slot(const struct probe_checks *p, const struct conf_check *c)
 bool
 probe_checks_fit(const struct probe_checks *p, uint32_t slot)
 {
-	return slot >= p->n || !p->row[slot].ca || p->ca[slot].pem != NULL;
+	if (slot >= p->n)
+		return true;
+	return p->row[slot].exec ? p->order[slot] != NULL :
+	    !p->row[slot].ca || p->ca[slot].pem != NULL;
 }
 
 /* A descriptor to read them from, -1 if there are none, or another -errno. */
@@ -221,11 +230,14 @@ probe_checks_free(struct probe_checks *p)
 {
 	size_t i;
 
-	for (i = 0; i < p->n; i++)
+	for (i = 0; i < p->n; i++) {
 		free(p->ca[i].pem);
+		free(p->order[i]);
+	}
 	free(p->by);
 	free(p->row);
 	free(p->ca);
+	free(p->order);
 	free(p->sent);
 	memset(p, 0, sizeof(*p));
 }

@@ -164,6 +164,8 @@ probe_ask(struct child *c, struct probe *p)
 	case PROBE_REQUEST_DNS:
 		return probe_dns_begin(p->fd, &p->addr, p->port,
 		    &c->check[p->check]->c, &p->asked, &p->end);
+	case PROBE_REQUEST_EXEC:
+		return false;	/* xlbd has begun it */
 	case PROBE_REQUEST_ICMP:
 		return probe_icmp_begin(p->fd, &p->addr, &p->asked, &p->end);
 	default:
@@ -231,6 +233,7 @@ request_take(struct child *c, const struct probe_request *rq, int fd)
 		/* FALLTHROUGH */
 	case PROBE_REQUEST_TCP:
 	case PROBE_REQUEST_ICMP:
+	case PROBE_REQUEST_EXEC:
 		if (fd < 0)	/* no room for the descriptor: MSG_CTRUNC */
 			answer(c, rq->id, rq->generation, &cannot);
 		else
@@ -318,6 +321,8 @@ probe_hear(struct probe *p)
 		return probe_dns_end(p->fd, p->asked, &p->end);
 	case PROBE_REQUEST_ICMP:
 		return probe_icmp_end(p->fd, &p->addr, p->asked, &p->end);
+	case PROBE_REQUEST_EXEC:
+		return exec_end(p->fd, &p->end);
 	default:
 		give_up();
 	}

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "io/log.h"
+#include "io/probe.h"
 #include "io/probe_wire.h"
 
 #define CHILD_FD 3		/* the one descriptor besides /dev/null */
@@ -199,17 +200,94 @@ limits_set(void)
 	return NULL;
 }
 
-static const char *
-rights_drop(const struct spawner *s)
+#define LAUNCH_CAPS (1U << CAP_SETUID | 1U << CAP_SETGID | 1U << CAP_KILL)
+
+/* The sets of this process, in two halves each. */
+static int
+caps_get(struct __user_cap_data_struct caps[2])
 {
 	struct __user_cap_header_struct head = {
 		.version = _LINUX_CAPABILITY_VERSION_3 };
+
+	return (int)syscall(SYS_capget, &head, caps);
+}
+
+static int
+caps_set(const struct __user_cap_data_struct caps[2])
+{
+	struct __user_cap_header_struct head = {
+		.version = _LINUX_CAPABILITY_VERSION_3 };
+
+	return (int)syscall(SYS_capset, &head, caps);
+}
+
+/* What is in force, before; LAUNCH_CAPS are, from now on, as far as we have
+ * them. */
+static void
+caps_raise(struct __user_cap_data_struct before[2])
+{
+	struct __user_cap_data_struct caps[2];
+
+	if (caps_get(before) < 0)
+		fatal("capget");
+	memcpy(caps, before, sizeof(caps));
+	caps[0].effective |= caps[0].permitted & LAUNCH_CAPS;
+	if (caps_set(caps) < 0)
+		fatal("capset");
+}
+
+void
+spawner_rights_rest(void)
+{
+	struct __user_cap_data_struct caps[2];
+
+	if (caps_get(caps) < 0)
+		fatal("capget");
+	caps[0].effective &= ~LAUNCH_CAPS;
+	if (caps_set(caps) < 0)
+		fatal("capset");
+}
+
+void
+spawner_kill(const struct spawner *s)
+{
+	struct __user_cap_data_struct before[2];
+
+	caps_raise(before);
+	if (s->pid > 0)
+		kill(s->pid, SIGKILL);
+	caps_set(before);
+}
+
+/* The launcher's: three, as far as there are. */
+static const char *
+rights_reduce(void)
+{
+	struct __user_cap_data_struct caps[2];
+
+	if (caps_get(caps) < 0)
+		return "capget";
+	caps[0].effective = caps[0].permitted &= LAUNCH_CAPS;
+	caps[1].effective = caps[1].permitted = 0;
+	caps[0].inheritable = caps[1].inheritable = 0;
+	if (geteuid() == 0 && setgroups(0, NULL) < 0)
+		return "setgroups";
+	if (caps_set(caps) < 0)
+		return "capset";
+	return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ? "dumpable" : NULL;
+}
+
+static const char *
+rights_drop(const struct spawner *s)
+{
 	struct __user_cap_data_struct none[2];
 	int cap;
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return "no_new_privs";
 	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+	if (s->launches)
+		return rights_reduce();
 	if (s->drop) {
 		/* EPERM: SETPCAP was withheld from us, and so will be all that
 		 * an exec could ask for, by no_new_privs */
@@ -223,7 +301,7 @@ rights_drop(const struct spawner *s)
 			return "setresuid";
 	}
 	memset(none, 0, sizeof(none));
-	if (syscall(SYS_capset, &head, none) < 0)
+	if (caps_set(none) < 0)
 		return "capset";
 	if (s->drop && (setuid(0) == 0 || getuid() != s->uid ||
 	    geteuid() != s->uid || getgroups(0, NULL) != 0)) {
@@ -323,6 +401,10 @@ spawner_child(const struct spawner *s, int fd)
 	}
 	if (step == NULL && chdir("/") < 0)
 		step = "chdir";
+	if (step == NULL && s->launches) {
+		probe_send(CHILD_FD, &said, sizeof(said), -1, 0);
+		launch_run(CHILD_FD);
+	}
 	if (step == NULL)
 		spawner_run();
 	said.err = errno;
@@ -360,6 +442,7 @@ ready_wait(int fd)
 int
 spawner_start(struct spawner *s)
 {
+	struct __user_cap_data_struct before[2];
 	int pair[2], rc;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
@@ -367,10 +450,12 @@ spawner_start(struct spawner *s)
 		log_warn("prober: socketpair");
 		return rc;
 	}
+	caps_raise(before);
 	s->pid = fork();
 	if (s->pid == 0)
 		spawner_child(s, pair[1]);
 	rc = s->pid < 0 ? -errno : 0;
+	caps_set(before);
 	close(pair[1]);
 	s->fd = pair[0];
 	if (rc == 0 && (s->pidfd = pidfd_open(s->pid, 0)) < 0)
@@ -422,8 +507,9 @@ spawner_close(struct spawner *s)
 	if (s->fd >= 0)
 		close(s->fd);
 	s->fd = -1;
-	if (s->pid > 0 && s->pidfd >= 0 && poll(&pfd, 1, 1000) == 0 &&
-	    kill(s->pid, SIGKILL) == 0)
+	if (s->pid > 0 && s->pidfd >= 0 && poll(&pfd, 1, 1000) == 0) {
+		spawner_kill(s);
 		poll(&pfd, 1, 1000);
+	}
 	spawner_reap(s);
 }

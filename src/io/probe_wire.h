@@ -29,6 +29,7 @@ enum probe_request_kind {
 	PROBE_REQUEST_UDP = 4,
 	PROBE_REQUEST_DNS = 5,
 	PROBE_REQUEST_ICMP = 6,
+	PROBE_REQUEST_EXEC = 7,
 };
 
 struct probe_request {		/* xlbd to prober; with the socket if not CANCEL */
@@ -51,7 +52,7 @@ struct probe_check {
 	char send[1025], reply[1025];
 	char sni[256], qname[256];
 	uint16_t qtype;		/* DNS's number, host byte order */
-	bool tls, verify;
+	bool tls, verify, exec;
 	bool ca;		/* a memfd with the authorities comes along */
 	uint8_t expect[PROBE_STATUS_BYTES];	/* bits by status */
 	uint8_t drain[PROBE_STATUS_BYTES];
@@ -88,6 +89,8 @@ uint32_t probe_fds(void);
 struct spawner {
 	pid_t pid;		/* 0: none */
 	int fd, pidfd;		/* -1: none */
+	bool launches;		/* is the launcher, which keeps SETUID, SETGID
+				 * and KILL; else: */
 	bool drop;		/* to these: */
 	uid_t uid;
 	gid_t gid;
@@ -102,6 +105,7 @@ int spawner_start(struct spawner *s);
  * socket at once, or -errno; struct probe_spawned follows on s->fd. */
 int spawner_prober(const struct spawner *s);
 void spawner_close(struct spawner *s);
+void spawner_kill(const struct spawner *s);
 /* After its pidfd said that it ended. */
 void spawner_reap(struct spawner *s);
 
@@ -113,6 +117,44 @@ struct probe_ca {
 	char *pem;		/* NULL: none, or the file cannot be read */
 	size_t len;
 };
+/*
+ * A command, from xlbd to the launcher, with one end of a socket pair of which
+ * the prober has the other. What became of it goes there; where nobody listens
+ * any more the command is killed, so that the prober's deadlines are those of
+ * commands too.
+ */
+struct exec_order {
+	uint32_t uid, gid;	/* it is in no other group */
+	uint32_t timeout_ms;
+	char user[33], check[CONF_NAME_MAX + 1];
+	uint8_t addr[16];	/* as struct addr */
+	uint16_t port;		/* host byte order */
+	uint16_t argc;
+	char argv[CONF_COMMAND_BYTES];	/* words that end in NUL */
+};
+
+struct exec_outcome {		/* launcher to prober */
+	int32_t status;		/* as of waitpid() */
+	char said[HEALTH_SAID_MAX];	/* the first line of its output */
+};
+
+#define PROBE_COMMANDS_MAX 64	/* at a time */
+
+/* Whom a command runs as. 0, or -errno: -ENOENT: no such user, -EPERM: root,
+ * -EACCES: the prober's, or one whose own group opens xlbd's or BIRD's socket. */
+int exec_user(const char *user, struct exec_order *o);
+/* probe_launch.c: the launcher's whole life. */
+_Noreturn void launch_run(int fd);
+/* probe_exec.c, in xlbd: has the launcher run the order for one backend. The
+ * prober's end of a socket, or -errno (-EAGAIN: later). */
+struct spawner;
+int exec_begin(const struct spawner *launcher, const struct exec_order *check,
+    const struct addr *addr, uint16_t port, uint32_t timeout_ms);
+/* NULL: it cannot be run. Malloc'ed. */
+struct exec_order *exec_order_new(const struct conf_check *c);
+/* In the prober. True: ended, with `*end`. */
+bool exec_end(int fd, struct probe_end *end);
+
 #define PROBE_CA_MAX (1 << 20)	/* bytes */
 /* 0, or -errno (-EINVAL: there is no certificate in it). */
 int probe_ca_read(const char *path, struct probe_ca *ca);
@@ -122,11 +164,12 @@ struct probe_checks {
 	const struct conf_check **by;	/* sorted; NULL once settled */
 	struct probe_check *row;
 	struct probe_ca *ca;
+	struct exec_order **order;	/* NULL: it has no command */
 	bool *sent;		/* the prober has it */
 	size_t n;
 };
 
-/* The kind of request for a type of check, 0: none yet. */
+/* The kind of request for a type of check. */
 uint16_t probe_check_kind(const struct conf_check *c);
 /* Slots for all checks of a list that have a text. 0, or -errno. */
 int probe_checks_set(struct probe_checks *p, const struct health_target *t,

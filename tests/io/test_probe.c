@@ -109,23 +109,6 @@ each_end_has_its_result(void **state)
 }
 
 static void
-other_kinds_are_refused(void **state)
-{
-	struct conf_check c = check_tcp(100, 100), exec = c;
-	struct health_target t[2] = { target("127.0.0.1", 1, &c),
-		target("127.0.0.1", 2, &exec) };
-	struct bench b;
-
-	(void)state;
-	exec.type = CHECK_EXEC;
-	bench_open(&b);
-	assert_int_equal(prober_set(b.p, t, 2), -EOPNOTSUPP);
-	bench_run(&b, 100, 1);
-	assert_int_equal(b.total, 0);
-	bench_close(&b);
-}
-
-static void
 prober_has_nothing_to_lose(void **state)
 {
 	struct bench b;
@@ -424,7 +407,6 @@ main(void)
 {
 	const struct CMUnitTest test[] = {
 		cmocka_unit_test(each_end_has_its_result),
-		cmocka_unit_test(other_kinds_are_refused),
 		cmocka_unit_test(prober_has_nothing_to_lose),
 		cmocka_unit_test(missing_user_is_said_once),
 		cmocka_unit_test(prober_is_started_again),

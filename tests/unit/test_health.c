@@ -152,6 +152,9 @@ reasons_are_told(void **state)
 		{ PROBE_TRUNCATED, 16,
 		    "reply is truncated, without an answer of type TXT" },
 		{ PROBE_QUESTION, 0, "reply is not for the question" },
+		{ PROBE_ECHO, 0, "echo reply holds other data" },
+		{ PROBE_EXIT, 2, "exit status 2" },
+		{ PROBE_SIGNAL, 9, "ended by signal 9" },
 		{ PROBE_TLS_TIMEOUT, 0, "TLS handshake timed out" },
 		{ PROBE_BODY, 0, "body lacks \"all \"systems\"\"" },
 	};
@@ -170,6 +173,11 @@ reasons_are_told(void **state)
 	f = (struct health_fsm){ .why = PROBE_TLS, .said = "wrong \033version" };
 	assert_string_equal(health_why_print(&f, &http, buf),
 	    "TLS handshake failed: wrong \\x1bversion");
+	f.why = PROBE_EXIT;
+	f.detail = 2;
+	assert_string_equal(health_why_print(&f, &http, buf),
+	    "exit status 2: wrong \\x1bversion");
+	f.why = PROBE_TLS;
 	f.said[0] = '\0';
 	assert_string_equal(health_why_print(&f, &http, buf),
 	    "TLS handshake failed");

@@ -34,6 +34,13 @@ survived() {	# OLD-PID
 	    [ "$(device)" = "$DEVICE" ] && [ "$(since)" = "$SINCE" ]
 }
 
+# Of the backends' check: every start below has it, too.
+CHECK='test $XLB_ADDRESS != 10.0.1.13'
+
+reason() {	# WORDS: of a backend
+	xlb status --json | grep -qF "$*"
+}
+
 config() {	# POOL
 	mkdir -p /etc/xlb
 	cat >$CONF <<Y
@@ -48,8 +55,10 @@ bgp:
   hold: 0s
   graceful_shutdown: 2s
   linger: 1s
+checks:
+  own: {type: exec, command: [/bin/sh, -c, '$CHECK']}
 pools:
-  web: {backends: [$1]}
+  web: {check: own, backends: [$1]}
 services: [{name: www, addresses: [$VIP], listen: [tcp/80], pool: web}]
 metrics: {listen: off}
 Y
@@ -80,6 +89,7 @@ B
 
 A="{name: a, address: 10.0.1.11}"
 B="{name: b, address: 10.0.1.12}"
+C="{name: c, address: 10.0.1.13}"
 network
 config "$A"
 xlb bird-config | sed 's/100 ms; multiplier 3/300 ms; multiplier 10/' \
@@ -106,6 +116,23 @@ config "$A, $B"
 ok "a mended file" systemctl reload xlb
 ok "the same process, the same route" \
     sh -c "[ $(pid) = $PID ] && [ '$(since)' = '$SINCE' ]"
+
+# Says who it is and what it has: no capability, no way to gain one, the unit's
+# filter of system calls. One of the descriptors is of ls.
+CHECK='test $XLB_ADDRESS != 10.0.1.13 || { echo "u$(id -u) g$(id -G)"
+    of3:$(grep -cE "^(CapPrm:.0*|NoNewPrivs:.1|Seccomp:.2)$" /proc/self/status)
+    fd$(ls /proc/self/fd | wc -l) $(kill -9 1 2>/dev/null || echo no kill);
+    exit 7; }'
+config "$A, $B, $C"
+ok "a command that fails" systemctl reload xlb
+ok "runs as nobody, with nothing to lose" within 10 reason "exit status 7: \
+u65534 g65534 of3:3 fd4 no kill"
+ok "xlbd has no more in force than it needs" sh -c \
+    "grep -q '^CapEff:.000000c000003000$' /proc/$(pid)/status"
+ok "xlb restart" xlb restart
+ok "has a launcher as before" within 10 reason "exit status 7: u65534 g65534"
+config "$A, $B"
+ok "without it" systemctl reload xlb
 
 ok "systemctl restart" systemctl restart xlb
 ok "moves nothing" within 5 survived $PID
