@@ -39,8 +39,11 @@ struct flow {
 	bool hopped;		/* it has come by another node */
 	bool broken, lru_broken;	/* it was moved */
 	bool answered;		/* it has sent more than SYNs */
-	bool confirmed;		/* data came within a minute of the SYN */
-	int64_t began, sure, fin;	/* `sure`: last packet that xlb must see */
+	bool confirmed;		/* data came within a minute of `opened` */
+	int64_t began, fin;
+	int64_t opened;		/* the table knows it since: its SYN, or data
+				 * after an hour without any */
+	int64_t sure;		/* last packet that xlb must see */
 };
 
 /* Connections that were moved, by why that may be. */

@@ -137,7 +137,8 @@ judge(struct history *h, struct flow *f, unsigned flags, uint64_t e, int got)
 	f->broken = true;
 	if (f->hopped)
 		h->count->moved_node++;
-	else if (!known && f->state == FLOW_OPEN && !f->confirmed)
+	else if (!known && f->state == FLOW_OPEN && !f->confirmed &&
+	    f->opened == f->began)
 		h->count->moved_mute++;
 	else if (!known)
 		h->count->moved_idle++;
@@ -152,6 +153,21 @@ lru_send(struct history *h, const struct flow *f)
 {
 	return lru_packet(&h->lru[f->node], &h->site, h->node[0].up, flow_pool(h, f),
 	    f->select, f->id);
+}
+
+/* What the table has to know of it from this packet on. */
+static void
+flow_seen(struct flow *f, unsigned flags)
+{
+	if (!(flags & (TCP_PSH | TCP_SYN)))
+		return;
+	if (now_ns() - f->sure >= HOUR - SLACK) {
+		f->confirmed = false;
+		f->opened = now_ns();
+	} else if ((flags & TCP_PSH) && now_ns() - f->opened < 50 * SECOND) {
+		f->confirmed = true;
+	}
+	f->sure = now_ns();
 }
 
 static void
@@ -169,10 +185,7 @@ flow_send(struct history *h, struct flow *f, unsigned flags, bool data)
 		h->count->lru_moved++;
 	}
 	f->answered |= !(flags & TCP_SYN);
-	if (flags & (TCP_PSH | TCP_SYN))
-		f->sure = now_ns();
-	if ((flags & TCP_PSH) && now_ns() - f->began < 50 * SECOND)
-		f->confirmed = true;
+	flow_seen(f, flags);
 }
 
 static void
@@ -222,7 +235,7 @@ flow_begin(struct history *h, struct flow *f)
 	if (!lives(h, f, got))
 		return;
 	f->state = FLOW_OPEN;
-	f->began = f->sure = now_ns();
+	f->began = f->opened = f->sure = now_ns();
 	f->broken = f->lru_broken = f->confirmed = f->answered =
 	    f->hopped = false;
 	h->count->flows++;
