@@ -18,8 +18,26 @@
 
 #include "io/log.h"
 
-struct kernel *kernel_now;
-static struct kernel *machines;
+/* A map: a file, named by its inode in DIR/maps. */
+struct kernel_map {
+	int fd;
+	uint64_t id;
+	size_t value, entries;
+	void *memory;
+};
+
+struct kernel {
+	struct kernel *next;	/* of those there are */
+	char dir[128];
+	uint32_t ring_size, entries;
+	struct kernel_map map[MAP_IDS];
+	struct xlb_ring *ring[XLB_RINGS];	/* as ring_table names them */
+	uint64_t ring_id[XLB_RINGS];
+	struct maps *maps;	/* xlbd's; NULL: it does not run */
+};
+
+/* The machine that libbpf's calls are about, and all there are. */
+static struct kernel *kernel_now, *machines;
 
 void
 kernel_use(struct kernel *k)
@@ -455,10 +473,30 @@ kernel_flows(struct kernel *k, uint32_t *sets)
 	return k->map[MAP_FLOWS].memory;
 }
 
-const struct xlb_ring *
+struct xlb_ring *
 kernel_ring(struct kernel *k, uint32_t number)
 {
-	return k->ring[number];
+	return number < XLB_RINGS ? k->ring[number] : NULL;
+}
+
+void *
+kernel_value(struct kernel *k, enum map_id map, uint32_t row)
+{
+	const struct kernel_map *m = &k->map[map];
+
+	return row < m->entries ? (uint8_t *)m->memory + row * m->value : NULL;
+}
+
+int
+kernel_run(struct kernel *k, uint8_t *buf, uint8_t **frame, size_t *len)
+{
+	return kernel_run_host(k, k->ring_size, k->entries, buf, frame, len);
+}
+
+const char *
+kernel_differs(void)
+{
+	return NULL;
 }
 
 void

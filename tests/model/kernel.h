@@ -3,7 +3,9 @@
  * One machine as xlb sees it: the maps, and the packet program that reads them.
  * kernel.c keeps maps in files and answers libbpf's calls, so that xlbd's own
  * io/maps works on them, in this process or in one that is killed; the program
- * is compiled for this machine (kernel_run.c). kernel_bpf.c is the real one.
+ * is compiled for this machine (kernel_run.c). kernel_bpf.c is the real one:
+ * maps and program are the kernel's, but for the program's clock, and the other
+ * program does the same beside it. The Makefile picks.
  */
 #ifndef XLB_MODEL_KERNEL_H
 #define XLB_MODEL_KERNEL_H
@@ -17,7 +19,8 @@
 struct kernel;
 struct maps;
 
-#define KERNEL_IFINDEX 2	/* where packets come in and leave */
+#define KERNEL_IFINDEX 1	/* where packets come in and leave: BPF_PROG_TEST_RUN's
+				 * is the loopback device */
 #define KERNEL_FRAME_MAX 256
 
 /* NULL: `why`; *skip: it is not permitted here. `entries` is a power of two. */
@@ -37,7 +40,7 @@ void kernel_sync(struct kernel *k);
 
 struct xlb_tables *kernel_tables(struct kernel *k);
 struct xlb_flow_set *kernel_flows(struct kernel *k, uint32_t *sets);
-const struct xlb_ring *kernel_ring(struct kernel *k, uint32_t number);
+struct xlb_ring *kernel_ring(struct kernel *k, uint32_t number); /* or NULL */
 void kernel_flow_stats(struct kernel *k, struct xlb_flow_stats *out);
 
 /* The time that the program sees, from now on; all machines have the same. */
@@ -48,6 +51,9 @@ uint32_t kernel_tick(void);	/* what xlbd would read */
 /* The XDP action; the frame is changed in place and may begin elsewhere in its
  * buffer of KERNEL_FRAME_MAX bytes. */
 int kernel_run(struct kernel *k, uint8_t *buf, uint8_t **frame, size_t *len);
+
+/* In what the two programs differed first; NULL: in nothing, or there is one. */
+const char *kernel_differs(void);
 
 /* Of this frame, which is TCP over IP without options: the hash that selects the
  * slot, and that of the flow. */

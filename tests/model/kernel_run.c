@@ -12,6 +12,7 @@
 #include "xlb.bpf.c"
 
 static struct kernel *here;
+static struct xlb_ring *ring_here;	/* looked up last */
 static uint64_t clock_ns = 1;
 
 void
@@ -32,36 +33,34 @@ kernel_tick(void)
 	return (uint32_t)(clock_ns >> XLB_FLOW_TICK_SHIFT);
 }
 
-static void *
-map_row(enum map_id id, uint32_t row)
+uint64_t
+kernel_jiffies(void)
 {
-	const struct kernel_map *m = &here->map[id];
-
-	return row < m->entries ? (uint8_t *)m->memory + row * m->value : NULL;
+	return clock_ns / 4000000;
 }
 
 void *
 run_lookup(void *map, const void *key)
 {
-	struct xlb_ring **ring = map;
 	uint32_t at;
 
 	memcpy(&at, key, sizeof(at));
 	if (map == (void *)&tables)
-		return map_row(MAP_TABLES, at);
-	if (map == (void *)&ring_table)
-		return at < XLB_RINGS && here->ring[at] != NULL ?
-		    &here->ring[at] : NULL;
-	if (ring >= here->ring && ring < here->ring + XLB_RINGS)
-		return at == 0 ? *ring : NULL;
+		return kernel_value(here, MAP_TABLES, at);
+	if (map == (void *)&ring_table) {
+		ring_here = kernel_ring(here, at);
+		return ring_here != NULL ? &ring_here : NULL;
+	}
+	if (map == (void *)&ring_here)
+		return at == 0 ? ring_here : NULL;
 	if (map == (void *)&stats)
-		return map_row(MAP_STATS, at);
+		return kernel_value(here, MAP_STATS, at);
 	if (map == (void *)&flows)
-		return map_row(MAP_FLOWS, at);
+		return kernel_value(here, MAP_FLOWS, at);
 	if (map == (void *)&flow_stats)
-		return map_row(MAP_FLOW_STATS, at);
+		return kernel_value(here, MAP_FLOW_STATS, at);
 	if (map == (void *)&rare)
-		return map_row(MAP_RARE, at);
+		return kernel_value(here, MAP_RARE, at);
 	assert(map == (void *)&fragments);
 	return NULL;
 }
@@ -173,25 +172,20 @@ bpf_ringbuf_output(void *map, void *data, __u64 size, __u64 flags)
 __u64
 bpf_jiffies64(void)
 {
-	return clock_ns / 4000000;
-}
-
-static void
-program_select(struct kernel *k)
-{
-	here = k;
-	ring_size = k->ring_size;
-	flow_mask = k->entries / XLB_FLOW_WAYS - 1;
+	return kernel_jiffies();
 }
 
 int
-kernel_run(struct kernel *k, uint8_t *buf, uint8_t **frame, size_t *len)
+kernel_run_host(struct kernel *k, uint32_t slots, uint32_t entries,
+    uint8_t *buf, uint8_t **frame, size_t *len)
 {
 	struct sys_ctx ctx = { .data = *frame, .data_end = *frame + *len,
 	    .ingress_ifindex = KERNEL_IFINDEX };
 	int action;
 
-	program_select(k);
+	here = k;
+	ring_size = slots;
+	flow_mask = entries / XLB_FLOW_WAYS - 1;
 	action = xlb(&ctx);
 	assert(ctx.data >= buf && ctx.data_end <= buf + KERNEL_FRAME_MAX);
 	*frame = ctx.data;
