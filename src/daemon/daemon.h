@@ -14,6 +14,7 @@
 #include "core/options.h"
 #include "core/state.h"
 #include "core/surge.h"
+#include "daemon/drift.h"
 #include "io/bird.h"
 #include "io/ctl.h"
 #include "io/netlink.h"
@@ -118,7 +119,7 @@ struct daemon {
 	bool refused;		/* an interface that is up is not attached */
 	bool datapath;		/* all that are up are, as wanted; there is one */
 	size_t failed;		/* operations that failed */
-	uint64_t drift;		/* repairs of what nobody asked for */
+	struct drift drift;	/* repairs of what nobody asked for */
 	int64_t changed;	/* CLOCK_REALTIME ns of the last change; 0 */
 	struct announce announce;
 	bool announced;		/* `announce` is real */
@@ -190,6 +191,8 @@ int daemon_grow(struct daemon *d);
 /* health_run.c */
 void health_adopt(struct daemon *d);	/* verdicts of an earlier xlbd */
 void health_follow(struct daemon *d, const struct conf *c);
+/* The pinned verdicts are those that are known here. How many were not. */
+size_t health_mend(struct daemon *d);
 /* Numbers and ways of backends may have changed, or what leads probes there. */
 void health_mark(struct daemon *d);
 void health_result(size_t id, enum probe_result r, uint16_t detail,

@@ -99,6 +99,46 @@ health_follow(struct daemon *d, const struct conf *c)
 		d->tunnelled |= !addr_is_zero(&new.row[i].vip);
 }
 
+struct mending {
+	struct maps *maps;
+	size_t n;
+};
+
+static void
+row_mend(const void *want, const void *found, void *arg)
+{
+	const struct health_row *w = want, *f = found;
+	struct mending *m = arg;
+	int rc = 0;
+
+	if (w != NULL && w->fsm.state == HEALTH_UNKNOWN)
+		w = NULL;
+	if (w == NULL && f == NULL)
+		return;
+	if (w == NULL)
+		rc = maps_health_del(m->maps, f);
+	else if (f != NULL && f->fsm.state == w->fsm.state &&
+	    f->passed == w->passed && f->since == w->since)
+		return;
+	else
+		rc = maps_health_put(m->maps, w);
+	m->n += rc == 0;
+}
+
+size_t
+health_mend(struct daemon *d)
+{
+	struct mending m = { .maps = prog_maps(d->prog) };
+	struct arena *a = arena_new();
+	struct health_table t;
+
+	if (maps_health_read(m.maps, a, &t) == 0)
+		rows_walk(d->health.row, d->health.n, t.row, t.n,
+		    sizeof(*t.row), health_row_cmp, row_mend, &m);
+	arena_free(a);
+	return m.n;
+}
+
 /* How a target is reached: by the number that its backend has in the maps, and
  * from the address that packets to it come from if it is of the VIP's family.
  * 0: not now; a VIP that this node has itself would be asked here. */
@@ -140,7 +180,7 @@ health_mark(struct daemon *d)
 	}
 	mended = tunnel_mend(d->tunnel);
 	if (mended > 0)
-		d->drift += (uint64_t)mended;
+		d->drift.n[DRIFT_PROBES] += (uint64_t)mended;
 	for (i = 0; i < d->health.n; i++) {
 		t = &d->health_target[i];
 		if (addr_is_zero(&t->vip))

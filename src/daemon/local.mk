@@ -5,6 +5,7 @@ src_xlbd_LDADD = $(XLBIO_LIBS)
 src_xlbd_SOURCES =
 src_xlbd_SOURCES += src/daemon/main.c src/daemon/daemon.c src/daemon/daemon.h
 src_xlbd_SOURCES += src/daemon/config.c
+src_xlbd_SOURCES += src/daemon/drift.c src/daemon/drift.h
 src_xlbd_SOURCES += src/daemon/handlers.c
 src_xlbd_SOURCES += src/daemon/health_run.c
 src_xlbd_SOURCES += src/daemon/lifecycle.c

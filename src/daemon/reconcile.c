@@ -133,7 +133,7 @@ run_apply(struct run *r, size_t from, size_t to)
 }
 
 static void
-log_plan(const struct run *r, bool drift)
+log_plan(const struct run *r)
 {
 	const struct op_ring *ring;
 	size_t i;
@@ -149,9 +149,8 @@ log_plan(const struct run *r, bool drift)
 			    ring->pool, ring->moved, ring->size);
 	}
 	if (r->plan.added + r->plan.changed + r->plan.removed > 0)
-		log_info("maps: %zu added, %zu changed, %zu removed%s",
-		    r->plan.added, r->plan.changed, r->plan.removed,
-		    drift ? " (repaired: nobody asked for this)" : "");
+		log_info("maps: %zu added, %zu changed, %zu removed",
+		    r->plan.added, r->plan.changed, r->plan.removed);
 }
 
 static void
@@ -175,7 +174,7 @@ run_attach(struct run *r)
 			up = true;
 		else if (nif.up)
 			d->refused = true;
-		d->drift += d->link[i].again;
+		d->drift.n[DRIFT_ATTACHMENT] += d->link[i].again;
 	}
 	d->datapath = up && !d->refused;
 }
@@ -364,9 +363,9 @@ reconcile(struct daemon *d, bool drift)
 		arena_free(r.arena);
 		return;
 	}
-	if (drift && r.plan.n > 0)
-		d->drift += r.plan.n;
-	log_plan(&r, drift);
+	if (drift)
+		drift_plan(&d->drift, &r.plan);
+	log_plan(&r);
 
 	/* withdrawals, additions, announcements, deletions: in this order;
 	 * what an earlier xlbd announced stays as it is */
@@ -431,8 +430,10 @@ on_tick(sd_event_source *s, uint64_t usec, void *arg)
 	(void)usec;
 	/* what somebody has just asked for is no drift */
 	sd_event_source_get_enabled(d->soon, &asked);
-	if (d->started)
+	if (d->started && !d->lifecycle.removed) {
+		drift_mend(d);
 		reconcile(d, d->failed == 0 && asked == SD_EVENT_OFF);
+	}
 	sd_event_source_set_time_relative(s, TICK_US);
 	sd_event_source_set_enabled(s, SD_EVENT_ONESHOT);
 	return 0;

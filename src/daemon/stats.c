@@ -149,6 +149,18 @@ flows_json(const struct xlb_flow_stats *n)
 	    "unknown", (json_int_t)n->unknown);
 }
 
+static json_t *
+drift_json(const struct drift *t)
+{
+	json_t *o = json_object();
+	int k;
+
+	for (k = 0; k < DRIFT_KINDS; k++)
+		json_object_set_new(o, drift_text((enum drift_kind)k),
+		    json_integer((json_int_t)t->n[k]));
+	return o;
+}
+
 json_t *
 stats_build(struct daemon *d)
 {
@@ -162,12 +174,13 @@ stats_build(struct daemon *d)
 		json_decref(reasons);
 		return NULL;
 	}
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:I, s:I}",
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:o}",
 	    "time", time_json(daemon_realtime()), "reasons", reasons,
 	    "flow_table", flows_json(&flows),
 	    "services", services_json(m, d), "backends", backends_json(m, d),
 	    "csum_full", (json_int_t)csum_full,
-	    "repairs", (json_int_t)d->drift);
+	    "repairs", (json_int_t)drift_total(&d->drift),
+	    "drift", drift_json(&d->drift));
 }
 
 static json_t *

@@ -66,6 +66,9 @@ int ring_slots(struct maps *m, const struct op_ring *r);
 int ring_roles(struct maps *m, const struct op_ring *r);
 int ring_del(struct maps *m, uint32_t number);
 void ring_bury(struct maps *m);		/* unmaps the dead */
+/* Puts back pins and entries of ring_table that somebody removed. 0, or
+ * -errno; adds to both numbers. */
+int ring_mend(struct maps *m, size_t *pins, size_t *entries);
 /* -EEXIST after logging: a pinned ring of another size. */
 int ring_check(const char *dir, uint32_t ring_size);
 

@@ -184,6 +184,46 @@ ring_adopt(struct maps *m)
 	return rc;
 }
 
+/* Pinned under a name of its own first, then moved to its place. */
+static int
+ring_pin(const struct maps *m, uint32_t number, int fd)
+{
+	char tmp[MAPS_PATH_MAX], path[MAPS_PATH_MAX];
+
+	ring_path(tmp, m->dir, number, "-new");
+	unlink(tmp);
+	if (bpf_obj_pin(fd, tmp) < 0)
+		return -errno;
+	if (rename(tmp, ring_path(path, m->dir, number, "")) < 0)
+		return -errno;
+	return 0;
+}
+
+int
+ring_mend(struct maps *m, size_t *pins, size_t *entries)
+{
+	char path[MAPS_PATH_MAX];
+	uint32_t n, id, seen;
+	int rc = 0;
+
+	for (n = 0; rc == 0 && n < XLB_RINGS; n++) {
+		if (m->ring[n].fd < 0)
+			continue;
+		if (access(ring_path(path, m->dir, n, ""), F_OK) < 0) {
+			rc = ring_pin(m, n, m->ring[n].fd);
+			*pins += rc == 0;
+		}
+		if (rc == 0)
+			rc = ring_fd_check(m->ring[n].fd, n, m->ring_size, &id);
+		if (rc < 0 || (bpf_map_lookup_elem(m->fd[MAP_RING_TABLE], &n,
+		    &seen) == 0 && seen == id))
+			continue;
+		rc = table_put(m, n, m->ring[n].fd);
+		*entries += rc == 0;
+	}
+	return rc;
+}
+
 uint32_t *
 ring_part(const struct maps *m, struct xlb_ring *ring, uint32_t part)
 {
@@ -214,21 +254,6 @@ roles_write(struct xlb_ring *ring, const uint32_t *roles, bool add)
 			__atomic_store_n(&ring->member[i], word,
 			    __ATOMIC_RELEASE);
 	}
-}
-
-/* Pinned under a name of its own first, then moved to its place. */
-static int
-ring_pin(const struct maps *m, uint32_t number, int fd)
-{
-	char tmp[MAPS_PATH_MAX], path[MAPS_PATH_MAX];
-
-	ring_path(tmp, m->dir, number, "-new");
-	unlink(tmp);
-	if (bpf_obj_pin(fd, tmp) < 0)
-		return -errno;
-	if (rename(tmp, ring_path(path, m->dir, number, "")) < 0)
-		return -errno;
-	return 0;
 }
 
 static void

@@ -35,6 +35,10 @@ void netlink_doubt(struct netlink *nl, const struct addr *addr);
  * them, -EOPNOTSUPP): next hops through it are HOP_NO_PORT for a while. */
 void netlink_port_failed(struct netlink *nl, uint32_t ifindex, int err);
 
+/* How many neighbours in use somebody has deleted since the last call. They were
+ * asked for again at once. */
+size_t netlink_deleted(struct netlink *nl);
+
 /* One row per wanted address, sorted; valid until the next call of the loop. */
 const struct hop_table *netlink_hops(const struct netlink *nl);
 

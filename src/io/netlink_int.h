@@ -139,6 +139,7 @@ struct netlink {
 	bool links_changed, local_changed, rules_changed;
 	bool addr_dirty;	/* `local` is older than `addr` */
 	bool swept;		/* entries left by an earlier xlbd are gone */
+	size_t neigh_deleted;	/* by others, since netlink_deleted() */
 	struct nl_neigh *stale;	/* of an earlier xlbd, while they are swept */
 	size_t nstale;
 	uint8_t in[65536];

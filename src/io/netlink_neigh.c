@@ -70,17 +70,34 @@ neigh_valid(struct nl_neigh *e, const uint8_t *mac)
 	e->full = false;
 }
 
+/* Before the interface is running, the question is lost in the kernel, which
+ * asks again only a second later. That it runs now has an event. */
+static bool
+can_ask(const struct nl_link *l)
+{
+	return l != NULL && l->flags & IFF_UP && l->flags & IFF_RUNNING;
+}
+
+/* One that was `managed` goes with its interface, else only by somebody's hand. */
+static void
+neigh_deleted(struct netlink *nl, const struct nl_neigh *e, bool managed)
+{
+	nl->neigh_deleted += managed && can_ask(link_find(nl, e->ifindex));
+}
+
 /*
  * A deleted entry goes through FAILED too, but from states from which silence
  * alone never leads there: that is not a verdict on the neighbour.
  */
 static void
-neigh_failed(struct netlink *nl, struct nl_neigh *e)
+neigh_failed(struct netlink *nl, struct nl_neigh *e, bool managed)
 {
-	if (e->nud & NUD_USABLE & ~NUD_PROBE)
+	if (e->nud & NUD_USABLE & ~NUD_PROBE) {
+		neigh_deleted(nl, e, managed);
 		neigh_lost(nl, e);
-	else
+	} else {
 		neigh_dead(e);
+	}
 	e->nud = NUD_FAILED;
 }
 
@@ -91,6 +108,7 @@ neigh_take(struct netlink *nl, struct nl_neigh *e, const struct nlmsghdr *nlh)
 	const struct ndmsg *ndm = mnl_nlmsg_get_payload(nlh);
 	const struct nlattr *tb[NDA_MAX + 1];
 	uint32_t ext = 0;
+	bool managed = e->managed;	/* a deletion takes the flag off */
 
 	query_attrs(nlh, sizeof(*ndm), tb, NDA_MAX);
 	if (tb[NDA_FLAGS_EXT] != NULL)
@@ -102,11 +120,20 @@ neigh_take(struct netlink *nl, struct nl_neigh *e, const struct nlmsghdr *nlh)
 	    mnl_attr_get_payload_len(tb[NDA_LLADDR]) == sizeof(e->mac))
 		neigh_valid(e, mnl_attr_get_payload(tb[NDA_LLADDR]));
 	else if (ndm->ndm_state & NUD_FAILED)
-		neigh_failed(nl, e);
+		neigh_failed(nl, e, managed);
 	if (!(ndm->ndm_state & NUD_FAILED))
 		e->nud = ndm->ndm_state;
 	if (!e->managed && !(e->nud & NUD_FIXED))
 		e->ask = true;	/* somebody took the flag off, or none yet */
+}
+
+size_t
+netlink_deleted(struct netlink *nl)
+{
+	size_t n = nl->neigh_deleted;
+
+	nl->neigh_deleted = 0;
+	return n;
 }
 
 void
@@ -125,10 +152,12 @@ neigh_event(struct netlink *nl, const struct nlmsghdr *nlh)
 	e = neigh_find(nl, (uint32_t)ndm->ndm_ifindex, &a);
 	if (e == NULL)
 		return;
-	if (nlh->nlmsg_type == RTM_DELNEIGH)
+	if (nlh->nlmsg_type == RTM_DELNEIGH) {
+		neigh_deleted(nl, e, e->managed);
 		neigh_lost(nl, e);
-	else
+	} else {
 		neigh_take(nl, e, nlh);
+	}
 }
 
 static struct nlmsghdr *
@@ -201,14 +230,6 @@ neigh_ask(struct netlink *nl, struct nl_neigh *e)
 	e->ask = false;
 	e->asked = nl->now;
 	e->marked |= !e->managed;
-}
-
-/* Before the interface is running, the question is lost in the kernel, which
- * asks again only a second later. That it runs now has an event. */
-static bool
-can_ask(const struct nl_link *l)
-{
-	return l != NULL && l->flags & IFF_UP && l->flags & IFF_RUNNING;
 }
 
 void

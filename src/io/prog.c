@@ -200,6 +200,7 @@ prog_close(struct prog *p)
 	if (p == NULL)
 		return;
 	maps_close(p->maps);
+	hold_free(p);
 	if (p->fd >= 0)
 		close(p->fd);
 	free(p->known);

@@ -45,6 +45,14 @@ int prog_ports(const struct prog *p);
 int prog_tables(const struct prog *p);
 bool prog_adopted(const struct prog *p);	/* maps were there before */
 
+/* What somebody has removed is put back: pins (all that they name is open here)
+ * and entries of ring_table. How many that were; logged. What cannot be put back
+ * is logged once for each reason, and tried again by the next call. */
+struct prog_mended {
+	size_t pins, rings;
+};
+void prog_mend(struct prog *p, struct prog_mended *out);
+
 /* What is attached where. */
 struct prog_link {
 	const char *name;	/* the interface */

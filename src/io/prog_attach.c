@@ -86,6 +86,13 @@ saved_fd(const struct prog *p)
 	return p->maps->fd[MAP_SAVED];
 }
 
+static void
+link_remove(struct prog *p, uint32_t ifindex)
+{
+	hold_drop(p, ifindex);	/* without a pin it ends by that */
+	pin_link_remove(p->dir, saved_fd(p), ifindex);
+}
+
 /* Is our link there, alive, with the right program, in the right mode? What is
  * not so, and can't be mended in place, is removed. */
 static bool
@@ -97,16 +104,20 @@ link_adopt(struct prog *p, const struct conf_interface *want,
 	bool ok;
 
 	if (fd < 0)
+		fd = hold_dup(p, row->ifindex);	/* see prog_mend() */
+	if (fd < 0)
 		return false;
 	ok = link_info(fd, &info) == 0 && info.xdp.ifindex == row->ifindex;
 	if (ok && info.prog_id != p->id)
 		ok = bpf_link_update(fd, p->fd, NULL) == 0;
-	close(fd);
 	row->mode = ok ? mode_of(row->ifindex, p->id) : nothing;
-	if (mode_fits(want->xdp, row->mode))
+	if (mode_fits(want->xdp, row->mode)) {
+		hold_put(p, row->ifindex, fd);
 		return true;
+	}
+	close(fd);
 	row->mode = nothing;
-	pin_link_remove(p->dir, saved_fd(p), row->ifindex);
+	link_remove(p, row->ifindex);
 	return false;
 }
 
@@ -126,7 +137,9 @@ link_make(struct prog *p, const struct prog_link *row, uint32_t flags)
 	else if (bpf_obj_pin(fd, pin_path(path, p->dir, "links/%u",
 	    row->ifindex)) < 0)
 		rc = -errno;
-	if (fd >= 0)
+	if (rc == 0)
+		hold_put(p, row->ifindex, fd);
+	else if (fd >= 0)
 		close(fd);	/* not pinned: detached by that */
 	if (rc < 0 && flags == XDP_FLAGS_SKB_MODE)
 		offload_restore(saved_fd(p), row->ifindex);
@@ -228,13 +241,28 @@ drop_unwanted(void *arg, uint32_t ifindex)
 	for (i = 0; i < u->n; i++)
 		if (if_nametoindex(u->link[i].name) == ifindex)
 			return 0;
-	pin_link_remove(u->p->dir, saved_fd(u->p), ifindex);
+	link_remove(u->p, ifindex);
 	if (if_indextoname(ifindex, name) == NULL)
 		snprintf(name, sizeof(name), "%u", ifindex);
 	snprintf(object, sizeof(object), "interface %s", name);
 	log_change(object, "attached", "detached",
 	    if_nametoindex(name) != 0 ? "no longer wanted" : "it is gone");
 	return 0;
+}
+
+/* What has lost its pin is not met there. */
+static void
+hold_unwanted(struct prog *p, const struct prog_link *link, size_t n)
+{
+	size_t i, k;
+
+	for (i = p->nhold; i-- > 0;) {
+		for (k = 0; k < n && link[k].ifindex != p->hold[i].ifindex;
+		    k++)
+			;
+		if (k == n)
+			link_remove(p, p->hold[i].ifindex);
+	}
 }
 
 static void
@@ -274,6 +302,7 @@ prog_attach(struct prog *p, const struct conf_interface *want, size_t n,
 		if (!link[i].attached)
 			rc = -1;
 	}
+	hold_unwanted(p, link, n);
 	remember(p, link, n);
 	return rc;
 }

@@ -16,6 +16,12 @@ struct prog_known {
 	char why[sizeof(((struct prog_link *)0)->why)];
 };
 
+/* A link of ours, open: it outlives its pin. */
+struct prog_hold {
+	uint32_t ifindex;
+	int fd;
+};
+
 struct prog {
 	char *dir;
 	bool adopted;
@@ -25,6 +31,9 @@ struct prog {
 	struct maps *maps;
 	struct prog_known *known;
 	size_t nknown;
+	struct prog_hold *hold;
+	size_t nhold;
+	int mend_err;		/* why the last prog_mend() did not; 0 */
 };
 
 /* prog_pin.c */
@@ -54,5 +63,11 @@ void prog_why(const struct prog *p, const char *name, uint32_t ifindex,
 
 /* prog_attach.c: links whose program is another one get ours. */
 void prog_links_update(struct prog *p, int fd, uint32_t id);
+
+/* prog_mend.c: links that are held open. `fd` is taken over. */
+void hold_put(struct prog *p, uint32_t ifindex, int fd);
+int hold_dup(const struct prog *p, uint32_t ifindex);	/* -1: none is held */
+void hold_drop(struct prog *p, uint32_t ifindex);
+void hold_free(struct prog *p);
 
 #endif
