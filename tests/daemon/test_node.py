@@ -26,6 +26,65 @@ def up(n, **kw):
     wait("the address to be announced", n.announced)
 
 
+def family_of(pid):
+    """A process and all that it has started."""
+    found = [pid]
+    for p in found:
+        found += [int(c) for t in os.listdir(f"/proc/{p}/task") for c in
+                  open(f"/proc/{p}/task/{t}/children",
+                       encoding="ascii").read().split()]
+    return found
+
+
+def descriptors(pid):
+    """{name: how many} of xlbd and its helpers."""
+    count = {}
+    for p in family_of(pid):
+        name = open(f"/proc/{p}/comm", encoding="ascii").read().strip()
+        if name.startswith("xlb"):
+            count[name] = len(os.listdir(f"/proc/{p}/fd"))
+    return count
+
+
+def reloads_leave_nothing(n):
+    """200 of them, each another configuration than the one before: checks of
+    every kind come and go, with what they ask at that moment."""
+    kinds = ["type: tcp", "type: http, path: /a", "type: https, path: /a",
+             "type: udp", "type: dns", "type: icmp, via: direct",
+             "type: exec, command: [/bin/true]",
+             "type: exec, command: [/bin/sleep, '9']"]
+    more = [f"checks: {{c: {{{k}, interval: 50ms, timeout: 40ms}}}}"
+            for k in kinds]
+
+    def configure(i):
+        n.configure(more=more[i % len(kinds)], pool="check: c, ",
+                    bgp=node.BGP if i % 40 < 30 else "",
+                    backends=node.BACKENDS if i % 3 else "")
+
+    configure(1)
+    n.start_xlbd()
+    for i in range(2, 2 + len(kinds)):      # all that is made once is there
+        configure(i)
+        reload_is(n, 0)
+    before = {}
+
+    def settled():
+        """As often as it takes: probes that are under way have sockets."""
+        n.configure()
+        reload_is(n, 0)
+        return before in ({}, descriptors(n.xlbd.pid))
+
+    settled()
+    wait("probes to end", lambda: descriptors(n.xlbd.pid)["xlb-prober"] == 5)
+    before = descriptors(n.xlbd.pid)
+    check(set(before) == {"xlbd", "xlb-spawner", "xlb-prober", "xlb-launcher"},
+          before)
+    for i in range(200):
+        configure(i)
+        reload_is(n, 0)
+    wait("as many descriptors as before", settled, 20)
+
+
 def bgp_goes(n):
     up(n)
     n.configure(bgp="")
@@ -417,6 +476,7 @@ CASES = (
     ("a restart refuses what a reload refuses", restart_refuses),
     ("diff opens no file that the client names", diff_opens_nothing),
     ("a reload says a warning once", warnings_once),
+    ("200 reloads leave no descriptor", reloads_leave_nothing),
     ("BIRD dies", bird_dies),
     ("without an interface that is up nothing is announced", no_interface_up),
     ("a program that was taken off is put back", taken_off),

@@ -6,7 +6,7 @@ EXTRA_DIST += tests/fabric/veth.bpf.c tests/fabric/lab.py \
 	tests/fabric/http_client.py tests/fabric/conftest.py \
 	tests/fabric/demo.py tests/fabric/supervisor.py \
 	tests/fabric/route_watch.py tests/fabric/pinned.py \
-	tests/fabric/health_stub.py
+	tests/fabric/health_stub.py tests/fabric/kinds_stub.py
 EXTRA_DIST += tests/fabric/test_network.py tests/fabric/test_wrapper.py \
 	tests/fabric/test_traffic.py tests/fabric/test_backends.py \
 	tests/fabric/test_nodes.py tests/fabric/test_reload.py \

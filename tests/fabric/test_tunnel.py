@@ -6,7 +6,8 @@ import socket
 import time
 
 import lab
-from fabric import BACKENDS, POOL_ADDRESS, PORT, VIP
+import pytest
+from fabric import BACKENDS, HERE, POOL_ADDRESS, PORT, PYTHON, VIP
 from scapy.layers.inet import IP, UDP
 from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
@@ -262,3 +263,82 @@ def test_mac_alone(fabric):
     fabric.must("lb1", "reload")
     fabric.wait_eligible(["b1", "b2"], nodes=["lb1"])
     assert "through the tunnel" in reason(fabric, "b3")
+
+
+@pytest.fixture(scope="module")
+def kinds(whole):
+    """On every backend's VIPs: https on 8443, DNS on 5353."""
+    pem = lab.RUN / "kinds.pem"
+    whole.run(None, "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+              "ec_paramgen_curve:P-256", "-nodes", "-keyout", pem, "-out",
+              lab.RUN / "ca.pem", "-subj", "/CN=www.example.com", "-days", "2",
+              "-addext", "subjectAltName=DNS:www.example.com")
+    with open(pem, "a", encoding="ascii") as f:
+        f.write((lab.RUN / "ca.pem").read_text())
+    servers = [whole.start(b, "kinds", PYTHON, HERE / "kinds_stub.py", pem,
+                           8443, 5353, *VIP.values()) for b in BACKENDS]
+    for s in servers:
+        lab.wait("the servers", lambda s=s: "ready" in s.log.read_text())
+    yield
+    for s in servers:
+        s.kill()
+
+
+KINDS = {
+    "https": ("type: https, port: 8443, sni: www.example.com, ca: "
+              f"{lab.RUN}/ca.pem", "https to {}:8443 through the tunnel: "),
+    "dns": ("type: dns, port: 5353, qname: www.example.com",
+            "dns to {}:5353 through the tunnel: "),
+    "icmp": ("type: icmp", "icmp to {} through the tunnel: "),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_kind(fabric, kinds, kind):
+    """Each asks the VIP of the one backend, in both families."""
+    ask, why = KINDS[kind]
+    fabric.write_config("lb1", fabric.config("lb1").replace(
+        f"type: tcp, port: {PORT}", ask).replace("timeout: 150ms",
+                                                 "timeout: 190ms"))
+    fabric.must("lb1", "reload")
+    # verdicts are inherited: by its own answers it must be up
+    lab.wait("answers of this kind", lambda: all(
+        b["health"] == "up" for b in fabric.pool("lb1").values()))
+    for family, prefix, more in ((4, 32, []), (6, 128, ["nodad"])):
+        address = f"{VIP[family]}/{prefix}"
+        fabric.run("b1", "ip", "address", "del", address, "dev", "lo")
+        try:
+            fabric.wait_eligible(["b2", "b3"], nodes=["lb1"])
+            where = VIP[6] if family == 6 else VIP[4]
+            if family == 6 and kind != "icmp":
+                where = f"[{where}]"
+            said = reason(fabric, "b1")
+            assert said.startswith(why.format(where)), said
+        finally:
+            fabric.run("b1", "ip", "address", "add", address, "dev", "lo",
+                       *more)
+        fabric.wait_eligible(BACKENDS, nodes=["lb1"])
+
+
+def test_exec(fabric):
+    """A command asks what it likes, by no tunnel of ours: `via` is refused by
+    its name."""
+    script = ("import os, socket; e = os.environ; "
+              "print('to', e['XLB_ADDRESS'], e['XLB_PORT'], flush=1); "
+              "socket.create_connection((e['XLB_ADDRESS'], e['XLB_PORT']), 1)")
+    text = fabric.config("lb1").replace("type: tcp", (
+        f'type: exec, command: [{PYTHON}, -Ic, "{script}"]')).replace(
+            "interval: 200ms, timeout: 150ms", "interval: 1s, timeout: 1s")
+    fabric.write_config("lb1", text.replace("fall: 2}", "fall: 2, via: tunnel}"))
+    p = fabric.xlb("lb1", "reload")
+    assert p.exit == 3 and "checks.web.via: a command makes its own" in p.err
+    fabric.write_config("lb1", text)
+    fabric.must("lb1", "reload")
+    fabric.kill_backend("b3")
+    try:
+        fabric.wait_eligible(["b1", "b2"], nodes=["lb1"])
+        assert reason(fabric, "b3") == (
+            f"exit status 1: to {POOL_ADDRESS['b3']} {PORT}")
+    finally:
+        fabric.start_backend("b3")
+    fabric.wait_eligible(BACKENDS, nodes=["lb1"])
