@@ -28,6 +28,5 @@ uninstall-systemd:
 	    '$(DESTDIR)$(tmpfilesdir)/xlb.conf'
 .PHONY: install-systemd uninstall-systemd
 
-TESTS += tests/unit_file.sh
 EXTRA_DIST += tests/unit_file.sh
 dist_bashcompletion_DATA = etc/completion/xlb

@@ -80,4 +80,6 @@ fi
 verdict "core calls no descriptor, clock, log or libbpf" \
     "$(undefined | grep -E ": ($deny)(64)?$" | grep -v '^arena\.o: stderr$')"
 verdict "core has no linker-visible variable" "$(variables)"
+verdict "every test is in a list of tests/local.mk, which setup runs" \
+    "$(grep -n '^TESTS *+=' Makefile.am ./*/local.mk ./*/*/local.mk)"
 echo "1..$n"

@@ -8,18 +8,29 @@ AM_TESTS_ENVIRONMENT = CMOCKA_MESSAGE_OUTPUT=TAP; \
 	top_srcdir='$(abs_top_srcdir)'; top_builddir='$(abs_top_builddir)'; \
 	export CMOCKA_MESSAGE_OUTPUT top_srcdir top_builddir;
 
+# Every test is in one of these two; `./setup check` runs the first in the build
+# with sanitizers and the second in the other one. The longest first: several run
+# at a time, and the last one alone costs most.
+SANITIZER_TESTS = $(DAEMON_TESTS) $(DECAP_TESTS) $(PROG_TESTS) $(CTL_TESTS) \
+	$(BIRD_TESTS) $(BENCH_TESTS) $(KERN_TESTS) $(MODEL_TESTS) \
+	$(COMPILER_TESTS)
+
+# They compute tables with code that the first list goes through as well, or look
+# at the sources: four times the time would show nothing else.
+OPTIMISED_TESTS = $(FIGURE_TESTS) $(SCRIPT_TESTS)
+
 # What is worth a run with each compiler: these are code of ours and no more, or
 # files that our code reads and prints. All else is system calls, the kernel and
 # other programs, and proves most in a build with sanitizers.
-COMPILER_TESTS = $(UNIT_TESTS) $(IO_TESTS) $(GOLDEN_TESTS)
+COMPILER_TESTS = $(UNIT_TESTS) $(IO_TESTS) $(GOLDEN_TESTS) tests/unit_file.sh
 
 # What is worth a run out of a tarball, without root: do they find their files, do
 # those that want root say so. The others compute for long wherever they run.
-DIST_TESTS = $(COMPILER_TESTS) $(SCRIPT_TESTS) $(DAEMON_TESTS) $(DECAP_TESTS) \
-	$(CTL_TESTS) $(BIRD_TESTS) $(BENCH_TESTS) $(KERN_TESTS)
+DIST_TESTS = tests/unit/test_bird_config tests/unit/test_maglev $(GOLDEN_TESTS) \
+	tests/layers.sh tests/readme.sh tests/spdx.sh $(DAEMON_TESTS) \
+	$(DECAP_TESTS) $(CTL_TESTS) $(BIRD_TESTS) $(BENCH_TESTS) $(KERN_TESTS)
 
 SCRIPT_TESTS = tests/headers.sh tests/layers.sh tests/readme.sh tests/spdx.sh
-TESTS += $(SCRIPT_TESTS)
 EXTRA_DIST += $(SCRIPT_TESTS) tests/tally.py tests/tap.sh
 
 # Of libxlbio.a: these open sockets and start processes.
@@ -27,7 +38,6 @@ IO_TESTS =
 IO_TEST_LIBS = $(XLBIO_LIBS) $(CMOCKA_LIBS)
 IO_TEST_CPPFLAGS = $(AM_CPPFLAGS) $(SYSTEMD_CFLAGS) $(JANSSON_CFLAGS)
 check_PROGRAMS += $(IO_TESTS)
-TESTS += $(IO_TESTS)
 
 IO_TESTS += tests/io/test_probe
 tests_io_test_probe_SOURCES = tests/io/test_probe.c tests/io/probe_test.h
@@ -89,7 +99,6 @@ tests_bench_probe_rate_LDADD = $(XLBIO_LIBS)
 UNIT_TESTS =
 UNIT_LIBS = libxlbcore.a $(YAML_LIBS) $(CMOCKA_LIBS)
 check_PROGRAMS += $(UNIT_TESTS)
-TESTS += $(UNIT_TESTS)
 
 UNIT_TESTS += tests/unit/test_lookup
 tests_unit_test_lookup_SOURCES = tests/unit/test_lookup.c tests/unit/unit.h

@@ -4,7 +4,6 @@ tests_golden_conf_show_SOURCES = tests/golden/conf_show.c
 tests_golden_conf_show_LDADD = $(XLBIO_LIBS)
 
 GOLDEN_TESTS = tests/golden/conf.sh tests/golden/shipped.sh
-TESTS += $(GOLDEN_TESTS)
 EXTRA_DIST += tests/golden/conf.sh tests/golden/shipped.sh
 EXTRA_DIST += tests/golden/in tests/golden/ok
 

@@ -13,7 +13,8 @@ tests_prog_run_host_CPPFLAGS = $(AM_CPPFLAGS)
 
 PROG_TESTS = tests/prog/test_xlb.py tests/prog/test_events.py \
 	tests/prog/test_flow.py
-EXTRA_DIST += $(PROG_TESTS) tests/prog/rig.py tests/prog/flows.py
+EXTRA_DIST += tests/prog/test_xlb.py tests/prog/test_events.py \
+	tests/prog/test_flow.py tests/prog/rig.py tests/prog/flows.py
 
 UNIT_TESTS += tests/unit/test_hash
 tests_unit_test_hash_SOURCES = tests/unit/test_hash.c tests/unit/unit.h
@@ -32,7 +33,7 @@ nodist_tests_prog_differ_SOURCES = bpf/xlb.skel.h
 tests/prog/differ-engine_two_bpf.$(OBJEXT): bpf/xlb.skel.h
 tests_prog_differ_CPPFLAGS = $(AM_CPPFLAGS) $(LIBBPF_CFLAGS)
 tests_prog_differ_LDADD = $(LIBBPF_LIBS)
-TESTS += tests/prog/differ
+PROG_TESTS += tests/prog/differ
 
 check_PROGRAMS += tests/prog/stress
 tests_prog_stress_SOURCES = tests/prog/stress.c tests/prog/engine.h \
@@ -41,4 +42,4 @@ nodist_tests_prog_stress_SOURCES = bpf/xlb.skel.h
 tests/prog/stress-engine_bpf.$(OBJEXT): bpf/xlb.skel.h
 tests_prog_stress_CPPFLAGS = $(AM_CPPFLAGS) $(LIBBPF_CFLAGS)
 tests_prog_stress_LDADD = libxlbcore.a $(LIBBPF_LIBS) -lpthread
-TESTS += tests/prog/stress
+PROG_TESTS += tests/prog/stress
