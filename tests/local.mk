@@ -182,6 +182,11 @@ tests_unit_test_flow_table_SOURCES = tests/unit/test_flow_table.c \
 	tests/unit/unit.h
 tests_unit_test_flow_table_LDADD = $(UNIT_LIBS)
 
+UNIT_TESTS += tests/unit/test_plan_first
+tests_unit_test_plan_first_SOURCES = tests/unit/test_plan_first.c \
+	tests/unit/unit.h
+tests_unit_test_plan_first_LDADD = $(UNIT_LIBS)
+
 UNIT_TESTS += tests/unit/test_state
 tests_unit_test_state_SOURCES = tests/unit/test_state.c tests/unit/unit.h
 tests_unit_test_state_LDADD = $(UNIT_LIBS)

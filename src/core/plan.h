@@ -44,7 +44,7 @@ struct op_ring {
 	const char *pool;
 	uint32_t size;
 	const uint32_t *slot;	/* `size` words; or NULL */
-	const uint32_t *past;	/* as many; NULL in OP_RING_NEW: zeros */
+	const uint32_t *past;	/* as many; in OP_RING_NEW NULL for zeros */
 	const uint32_t *roles;	/* RING_MEMBER_WORDS; or NULL */
 	uint32_t moved;		/* slots that name another backend than the
 				 * found ones; the second of two operations on

@@ -85,6 +85,44 @@ op_ring_new(struct plan_rings *pr, const struct state_ring *r,
 	return o;
 }
 
+/*
+ * A new ring: all of its slots are as if they had never had another owner, but
+ * those of a backend whose drain is young. Flows of it come here with the node's
+ * first packets, so these slots are as on a node that was there when it began.
+ */
+static void
+op_ring_first(struct plan_rings *pr, struct op_ring *o,
+    const struct state_ring *want, const uint32_t *owner)
+{
+	size_t bytes = o->size * sizeof(*owner);
+	uint32_t *word = arena_alloc(pr->a, bytes), *past, *primary, i;
+	bool *all, *left;
+	struct ring_slot s;
+	size_t k;
+
+	memcpy(word, owner, bytes);
+	o->slot = word;
+	if (want->leaving == NULL)
+		return;
+	all = arena_alloc(pr->a, want->nmember * sizeof(*all));
+	left = arena_calloc(pr->a, PLAN_NUMBERS, sizeof(*left));
+	for (k = 0; k < want->nmember; k++) {
+		all[k] = true;
+		left[want->number_of[k]] = want->leaving[k];
+	}
+	primary = arena_alloc(pr->a, bytes);
+	state_ring_words_of(pr->rc, pr->wanted, want, all, primary);
+	o->past = past = arena_calloc(pr->a, o->size, sizeof(*past));
+	for (i = 0; i < o->size; i++) {
+		if (!left[primary[i]])
+			continue;
+		s = (struct ring_slot){ XLB_SLOT(primary[i], false, 0), 0 };
+		s = ring_slot_step(s, owner[i], want->roles, false, pr->tick);
+		word[i] = s.word;
+		past[i] = s.past;
+	}
+}
+
 /* The slots' words from the found ones, for new owners. */
 static void
 op_ring_words(struct plan_rings *pr, struct op_ring *o,
@@ -95,10 +133,6 @@ op_ring_words(struct plan_rings *pr, struct op_ring *o,
 	struct ring_slot s;
 
 	o->slot = word;
-	if (found == NULL) {
-		memcpy(word, owner, o->size * sizeof(*word));
-		return;
-	}
 	o->past = past = arena_alloc(pr->a, o->size * sizeof(*past));
 	for (i = 0; i < o->size; i++) {
 		s.word = found->slot[i];
@@ -211,7 +245,7 @@ plan_ring_build(struct plan_rings *pr, const struct state_ring *want,
 	if (found == NULL) {
 		state_ring_words(pr->rc, pr->wanted, want, pr->word);
 		out->final = op_ring_new(pr, want, then);
-		op_ring_words(pr, out->final, want, NULL, pr->word);
+		op_ring_first(pr, out->final, want, pr->word);
 		return;
 	}
 	moves = !state_ring_same(pr->rc, pr->wanted, want, found->slot) ||

@@ -81,6 +81,7 @@ struct state_ring {
 	const struct maglev_member *member;	/* weight > 0, by address */
 	const uint16_t *number_of;	/* member index -> backend number */
 	const bool *eligible;	/* by member index */
+	const bool *leaving;	/* as many, see STATE_LEAVING; NULL: nobody */
 	size_t nmember;
 };
 
@@ -106,6 +107,10 @@ enum member_why {
 };
 const char *member_why_text(enum member_why w);
 
+/* Flows of a backend that drains since less than that, ns, are likelier to come
+ * to a node that begins than those that others have begun in its slots. */
+#define STATE_LEAVING	60000000000LL
+
 struct state_member {
 	enum backend_state state;	/* after overrides */
 	enum health_state health;
@@ -113,6 +118,7 @@ struct state_member {
 	enum member_why why;
 	bool keeps;		/* its flows stay: it is active or draining,
 				 * and alive */
+	bool leaving;		/* drains by an override that is young */
 	uint32_t number;	/* backend number */
 };
 
@@ -186,6 +192,7 @@ struct state_input {
 	size_t nlocal;
 	uint8_t hash_key[16];
 	bool surge;		/* every packet is looked up */
+	int64_t now;		/* CLOCK_REALTIME, ns, as in overrides */
 	const struct state *found;	/* whose numbers are kept */
 };
 

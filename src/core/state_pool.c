@@ -122,6 +122,16 @@ member_last_resort(const struct state_build *b, const struct conf_backend *c,
 	    m->health != HEALTH_DRAIN && b->hop[member_row(b, c)].nexthop != NULL;
 }
 
+/* In the state that this override asks for. A clock that was set back makes it
+ * old, not young. */
+static void
+member_override(struct state_member *m, const struct override *o, int64_t now)
+{
+	m->state = o->state;
+	m->leaving = o->state == BACKEND_DRAIN && now >= o->since &&
+	    now - o->since < STATE_LEAVING;
+}
+
 static void
 members_build(struct state_build *b, const struct conf_pool *c,
     struct state_pool *p)
@@ -137,7 +147,8 @@ members_build(struct state_build *b, const struct conf_pool *c,
 	for (i = 0; i < l->n; i++) {
 		cb = override_member(c, &l->row[i]);
 		if (cb != NULL && cb->state == l->row[i].file_state)
-			p->member[cb - c->backend].state = l->row[i].state;
+			member_override(&p->member[cb - c->backend],
+			    &l->row[i], b->in->now);
 	}
 	health_paths(b->in->conf, c, b->in->health, b->a, &p->paths);
 	for (i = 0; i < c->nbackend; i++) {
@@ -149,6 +160,7 @@ members_build(struct state_build *b, const struct conf_pool *c,
 		    b->in->health, &m->health_row);
 		m->why = member_why(cb, m, &b->hop[row]);
 		m->keeps = member_keeps(m, &b->hop[row]);
+		m->leaving &= m->keeps;
 	}
 }
 
@@ -178,7 +190,7 @@ pool_judge(struct state_build *b, const struct conf_pool *c,
 struct seat {
 	struct maglev_member member;
 	uint32_t number;
-	bool eligible;
+	bool eligible, leaving;
 };
 
 static int
@@ -197,7 +209,7 @@ ring_build(struct state_build *b, const struct conf_pool *c,
 	struct maglev_member *member;
 	uint16_t *number_of;
 	uint32_t *roles;
-	bool *eligible;
+	bool *eligible, *leaving, any = false;
 	size_t i, n = 0;
 
 	roles = arena_calloc(b->a, RING_MEMBER_WORDS, sizeof(*roles));
@@ -209,6 +221,7 @@ ring_build(struct state_build *b, const struct conf_pool *c,
 		seat[n].member.addr = c->backend[i].address;
 		seat[n].member.weight = c->backend[i].weight;
 		seat[n].number = p->member[i].number;
+		seat[n].leaving = p->member[i].leaving;
 		seat[n++].eligible = p->failed_open ?
 		    member_last_resort(b, &c->backend[i], &p->member[i]) :
 		    p->member[i].why == MEMBER_ELIGIBLE;
@@ -217,15 +230,18 @@ ring_build(struct state_build *b, const struct conf_pool *c,
 	member = arena_calloc(b->a, n, sizeof(*member));
 	number_of = arena_calloc(b->a, n, sizeof(*number_of));
 	eligible = arena_calloc(b->a, n, sizeof(*eligible));
+	leaving = arena_calloc(b->a, n, sizeof(*leaving));
 	for (i = 0; i < n; i++) {
 		member[i] = seat[i].member;
 		number_of[i] = (uint16_t)seat[i].number;
 		eligible[i] = seat[i].eligible;
+		any |= leaving[i] = seat[i].leaving;
 	}
 	r->roles = roles;
 	r->member = member;
 	r->number_of = number_of;
 	r->eligible = eligible;
+	r->leaving = any ? leaving : NULL;
 	r->nmember = n;
 }
 

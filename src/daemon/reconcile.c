@@ -38,6 +38,7 @@ reconcile_input(const struct daemon *d, const struct conf *conf,
 		.health = &d->health,
 		.hops = netlink_hops(d->nl),
 		.surge = d->tidy.surge.on,
+		.now = daemon_realtime(),
 		.found = found,
 	};
 

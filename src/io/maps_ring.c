@@ -288,6 +288,8 @@ ring_fill(const struct maps *m, struct xlb_ring *ring, const struct op_ring *r)
 	roles_write(ring, r->roles, false);
 	part_write(m, ring, 0, r->slot);
 	part_write(m, ring, 1, r->slot);
+	if (r->past != NULL)
+		part_write(m, ring, 2, r->past);
 }
 
 int

@@ -91,7 +91,8 @@ ring_do(struct maps *m, const struct op *op)
 		return broken(m, "ring: of another pool");
 	if ((r->slot != NULL) !=
 	    (op->kind == OP_RING_NEW || op->kind == OP_RING_SLOTS) ||
-	    (r->past != NULL) != (op->kind == OP_RING_SLOTS) ||
+	    (r->past == NULL && op->kind == OP_RING_SLOTS) ||
+	    (r->past != NULL && r->slot == NULL) ||
 	    (r->roles != NULL) != (op->kind != OP_RING_DEL))
 		return broken(m, "ring: words");
 	if (op->kind == OP_RING_NEW && m->old_ring[op->id])

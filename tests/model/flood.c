@@ -57,7 +57,7 @@ flood_begin(struct flood *f, uint64_t seed, uint32_t entries, unsigned conns)
 	snprintf(f->site.pool[0].name, sizeof(f->site.pool[0].name), "web");
 	for (i = 0; i < BACKENDS; i++)
 		f->site.pool[0].member[i] = (struct site_member){ true, 100,
-		    BACKEND_ACTIVE };
+		    BACKEND_ACTIVE, 0 };
 	kernel_clock(1ULL << 50);
 	k = kernel_new(SIZE, entries, why, sizeof(why), &skip);
 	if (k == NULL)

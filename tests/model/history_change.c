@@ -92,9 +92,12 @@ change_member(struct history *h)
 		history_log(h, "%s: b%u weighs %u", p->name, b, m->weight);
 	} else if (m->state != BACKEND_ACTIVE) {
 		m->state = BACKEND_ACTIVE;
+		m->said = 0;
 		history_log(h, "%s: b%u active", p->name, b);
 	} else {
 		m->state = rng_chance(r, 85) ? BACKEND_DRAIN : BACKEND_DOWN;
+		if (m->state == BACKEND_DRAIN && rng_chance(r, 50))
+			m->said = (int64_t)kernel_ns();
 		history_log(h, "%s: b%u %s", p->name, b,
 		    m->state == BACKEND_DRAIN ? "drains" : "down");
 	}

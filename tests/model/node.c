@@ -42,6 +42,29 @@ node_fini(struct node *n)
 	kernel_free(n->k);
 }
 
+/* What `xlb drain` has said. */
+static void
+overrides_make(struct node *n, const struct site *s)
+{
+	struct override_list *l = &n->overrides;
+	const struct site_member *m;
+	struct override *o;
+	unsigned p, i;
+
+	*l = (struct override_list){ NULL, 0 };
+	for (p = 0; p < s->npool; p++)
+		for (i = 0; i < s->nbackend; i++) {
+			m = &s->pool[p].member[i];
+			if (!m->in || m->said == 0)
+				continue;
+			o = arena_grow(n->arena, &l->row, l->n++, sizeof(*o));
+			*o = (struct override){ .addr = site_address(i),
+			    .pool = arena_printf(n->arena, "%s",
+			    s->pool[p].name), .state = m->state,
+			    .file_state = BACKEND_ACTIVE, .since = m->said };
+		}
+}
+
 void
 node_reload(struct node *n, const struct site *s)
 {
@@ -63,6 +86,7 @@ node_reload(struct node *n, const struct site *s)
 	free(text);
 	n->conf = *c;
 	n->conf.flow_entries = s->entries;
+	overrides_make(n, s);
 }
 
 void
@@ -135,11 +159,10 @@ node_reconcile(struct node *n)
 	struct arena *a = arena_new();
 	struct hop_table hops = hops_make(a);
 	struct health_table health = health_make(n, a);
-	const struct override_list none = { NULL, 0 };
 	struct state found, wanted;
-	struct state_input in = { .conf = &n->conf, .overrides = &none,
+	struct state_input in = { .conf = &n->conf, .overrides = &n->overrides,
 	    .health = &health, .hops = &hops, .surge = n->surge.on,
-	    .found = &found };
+	    .now = model_ns(), .found = &found };
 	struct plan plan;
 	struct diag dg;
 	size_t i;

@@ -7,6 +7,7 @@
 #ifndef XLB_MODEL_NODE_H
 #define XLB_MODEL_NODE_H
 
+#include "core/state.h"
 #include "core/surge.h"
 #include "kernel.h"
 #include "site.h"
@@ -16,6 +17,7 @@ struct node {
 	struct maps *maps;	/* NULL: xlbd does not run */
 	struct arena *arena;	/* of the configuration */
 	struct conf conf;
+	struct override_list overrides;	/* in `arena` as well */
 	bool up[SITE_BACKENDS];	/* verdicts: they outlive xlbd */
 	struct ring_cache *rings;
 	bool graced;		/* the pass under way waited for its grace */

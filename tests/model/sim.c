@@ -8,7 +8,7 @@
  *	sim [--full] [--seed N] [--row N]
  *
  * Without --full ten minutes with a tenth of the connections. Never worse than
- * Maglev and LRU is what it checks.
+ * Maglev and LRU is what it checks; with --full also what it was.
  */
 #include <getopt.h>
 #include <inttypes.h>
@@ -71,7 +71,10 @@ struct row {
 	const char *name;
 	void (*plan)(struct sim *);
 	bool none;		/* nothing may be broken but one or so */
+	uint64_t most;		/* in the hour of FULL_SEED */
 };
+
+#define FULL_SEED 1
 
 static int64_t
 ms(double minutes)
@@ -177,12 +180,14 @@ plan_5s(struct sim *s)
 }
 
 static const struct row rows[] = {
-	{ "30 health flaps", plan_flaps, true },
-	{ "rolling drain of all 100", plan_rolling, true },
-	{ "scale out 20, then drain 20", plan_scale, true },
-	{ "node lost for good, later 20 drains", plan_node_then_drains, true },
-	{ "30 x (drain, 45 s later a node lost, back empty)", plan_45s, false },
-	{ "30 x (drain, 5 s later a node lost, back empty)", plan_5s, false },
+	{ "30 health flaps", plan_flaps, true, 1 },
+	{ "rolling drain of all 100", plan_rolling, true, 1 },
+	{ "scale out 20, then drain 20", plan_scale, true, 1 },
+	{ "node lost for good, later 20 drains", plan_node_then_drains, true, 1 },
+	{ "30 x (drain, 45 s later a node lost, back empty)", plan_45s, false,
+	    2854 },
+	{ "30 x (drain, 5 s later a node lost, back empty)", plan_5s, false,
+	    1900 },
 };
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
 
@@ -232,12 +237,14 @@ happens(struct sim *s, const struct event *e)
 		break;
 	case DRAIN:
 		m->state = BACKEND_DRAIN;
+		m->said = (int64_t)kernel_ns();
 		break;
 	case UNDRAIN:
 		m->state = BACKEND_ACTIVE;
+		m->said = 0;
 		break;
 	case ADD:
-		*m = (struct site_member){ true, 100, BACKEND_ACTIVE };
+		*m = (struct site_member){ true, 100, BACKEND_ACTIVE, 0 };
 		break;
 	case LOSE:
 		node_lose(s, e->arg);
@@ -412,7 +419,7 @@ sim_begin(struct sim *s, const struct row *row, bool full, uint64_t seed)
 	snprintf(s->site.pool[0].name, sizeof(s->site.pool[0].name), "web");
 	for (i = 0; i < BACKENDS; i++)
 		s->site.pool[0].member[i] =
-		    (struct site_member){ true, 100, BACKEND_ACTIVE };
+		    (struct site_member){ true, 100, BACKEND_ACTIVE, 0 };
 	s->room = full ? 720000 * 70 / 60 : 20 * 60 * 14;
 	s->conn = calloc(s->room, sizeof(*s->conn));
 	if (s->conn == NULL)
@@ -476,8 +483,10 @@ sim_run(struct sim *s)
 }
 
 static bool
-row_ok(const struct sim *s)
+row_ok(const struct sim *s, uint64_t seed)
 {
+	if (s->full && seed == FULL_SEED && s->broken[XLB] > s->row->most)
+		return false;
 	return s->broken[XLB] <= s->broken[LRU] + s->row->none &&
 	    (!s->row->none || s->broken[XLB] <= 1);
 }
@@ -501,8 +510,8 @@ run_rows(size_t from, size_t to, bool full, uint64_t seed)
 		    " %9" PRIu64 " %5" PRIu64 "s\n%sok %zu - %s: no worse than "
 		    "Maglev and an LRU\n", rows[i].name, s.broken[XLB],
 		    s.broken[LRU], s.broken[LRU_SMALL], s.packets, s.surge,
-		    row_ok(&s) ? "" : "not ", i - from + 1, rows[i].name);
-		bad |= !row_ok(&s);
+		    row_ok(&s, seed) ? "" : "not ", i - from + 1, rows[i].name);
+		bad |= !row_ok(&s, seed);
 	}
 	return bad;
 }
@@ -517,7 +526,7 @@ main(int argc, char **argv)
 		{ NULL, 0, NULL, 0 }
 	};
 	size_t from = 0, to = ROWS;
-	uint64_t seed = 1;
+	uint64_t seed = FULL_SEED;
 	bool full = false;
 	int c;
 

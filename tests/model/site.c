@@ -35,7 +35,8 @@ pool_print(const struct site *s, const struct site_pool *p, FILE *out)
 		a = site_address(i);
 		fprintf(out, "      - {name: b%u, address: %s, weight: %u, "
 		    "state: %s}\n", i, addr_print(&a, addr),
-		    p->member[i].weight, state[p->member[i].state]);
+		    p->member[i].weight, state[p->member[i].said != 0 ?
+		    BACKEND_ACTIVE : p->member[i].state]);
 	}
 }
 

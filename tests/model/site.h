@@ -21,6 +21,8 @@ struct site_member {
 	bool in;
 	uint32_t weight;
 	enum backend_state state;
+	int64_t said;		/* it drains by an override since then, ns; 0: the
+				 * file says what it does */
 };
 
 struct site_pool {
