@@ -30,3 +30,4 @@ uninstall-systemd:
 
 EXTRA_DIST += tests/unit_file.sh
 dist_bashcompletion_DATA = etc/completion/xlb
+dist_zshcompletion_DATA = etc/completion/_xlb

@@ -102,6 +102,7 @@ int import_run(const struct context *x);	/* import.c */
 int version_run(const struct context *x);	/* help.c */
 int help_run(const struct context *x);
 int completion_run(const struct context *x);	/* completion.c; hidden */
+void zsh_print(void);				/* completion_zsh.c */
 
 /* ask.c: one line on stderr, "xlb: " before it. */
 void complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The completion for bash, made from the table, and what it asks for while
- * somebody types. */
+/* The completion for bash, made from the table, and what both shells ask for
+ * while somebody types. */
 #include <string.h>
 
 #include "core/reason.h"
@@ -93,8 +93,10 @@ offer(enum complete what)
 		    "completion commands)\" -- \"$cur\"))\n",
 		[COMPLETE_SERVICE] = "\t\tCOMPREPLY=($(compgen -W \"$(\"${run[@]"
 		    "}\" completion services 2>/dev/null)\" -- \"$cur\"))\n",
-		[COMPLETE_REASON] = "\t\tCOMPREPLY=($(compgen -W \"$(xlb "
-		    "completion reasons)\" -- \"$cur\"))\n",
+		/* behind the last comma */
+		[COMPLETE_REASON] = "\t\tCOMPREPLY=($(compgen -P \"${cur%\"$"
+		    "{cur##*,}\"}\" -W \"$(xlb completion reasons)\" "
+		    "-- \"${cur##*,}\"))\n",
 	};
 
 	return argument[what];
@@ -227,11 +229,15 @@ completion_run(const struct context *x)
 			puts(c->name);
 		return STATUS_DONE;
 	}
-	if (strcmp(what, "bash") != 0) {
-		complain("completion: bash, commands, objects, services or "
-		    "reasons");
-		return STATUS_USAGE;
+	if (strcmp(what, "bash") == 0) {
+		bash_print();
+		return STATUS_DONE;
 	}
-	bash_print();
-	return STATUS_DONE;
+	if (strcmp(what, "zsh") == 0) {
+		zsh_print();
+		return STATUS_DONE;
+	}
+	complain("completion: bash, zsh, commands, objects, services or "
+	    "reasons");
+	return STATUS_USAGE;
 }

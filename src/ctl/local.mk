@@ -6,6 +6,7 @@ src_xlb_LDADD = $(XLBIO_LIBS) $(YAML_LIBS)
 src_xlb_SOURCES =
 src_xlb_SOURCES += src/ctl/main.c src/ctl/command.h src/ctl/table.c
 src_xlb_SOURCES += src/ctl/ask.c src/ctl/help.c src/ctl/completion.c
+src_xlb_SOURCES += src/ctl/completion_zsh.c
 src_xlb_SOURCES += src/ctl/config.c src/ctl/request.c src/ctl/status.c
 src_xlb_SOURCES += src/ctl/events.c src/ctl/fields.h
 src_xlb_SOURCES += src/ctl/live.c src/ctl/live.h src/ctl/lists.c src/ctl/stats.c

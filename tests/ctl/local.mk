@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-CTL_TESTS = tests/ctl/xlb.py
+CTL_TESTS = tests/ctl/xlb.py tests/ctl/completion.py
 EXTRA_DIST += $(CTL_TESTS) tests/golden/status tests/golden/events \
 	tests/golden/lists
 

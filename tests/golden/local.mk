@@ -15,6 +15,8 @@ update-goldens: tests/golden/conf_show src/xlb
 	    top_builddir='$(abs_top_builddir)' $(srcdir)/tests/ctl/xlb.py
 	UPDATE=1 top_srcdir='$(abs_top_srcdir)' top_builddir='$(abs_top_builddir)' \
 	    $(srcdir)/tests/golden/keepalived.sh
+	src/xlb completion bash >$(srcdir)/etc/completion/xlb
+	src/xlb completion zsh >$(srcdir)/etc/completion/_xlb
 
 check_PROGRAMS += tests/golden/schema_dump
 tests_golden_schema_dump_SOURCES = tests/golden/schema_dump.c
