@@ -27,7 +27,8 @@ void *must_calloc(size_t n, size_t size);
 
 /*
  * Room for one more element at the end of the array `*base` of `n` elements;
- * grows by doubling. Returns the new, zeroed element; the caller counts it.
+ * grows by doubling. All of them came from here, since it knows by `n` alone
+ * where the array is full. Returns the new, zeroed element; the caller counts it.
  */
 void *arena_grow(struct arena *a, void *base, size_t n, size_t size);
 

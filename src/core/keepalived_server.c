@@ -503,7 +503,7 @@ service_take(struct ka_job *j, const struct ka_server *v, size_t first,
 		s->backend_port = to;
 	if (v->proto == IPPROTO_UDP && v->one_packet && port != 53)
 		s->udp = UDP_DATAGRAM;
-	s->listen = arena_calloc(j->a, s->nlisten = 1, sizeof(*s->listen));
+	arena_grow(j->a, &s->listen, s->nlisten++, sizeof(*s->listen));
 	s->listen->proto = v->proto;
 	s->listen->port = port;
 	for (i = first; i < v->nport; i++) {
