@@ -35,6 +35,7 @@ struct target {
 	char *check;
 	size_t index;		/* in the list last given */
 	uint32_t interval_ms, timeout_ms;
+	uint32_t asked_ms;	/* its timeout when it was last asked */
 	uint32_t slot;		/* of its check, if that has a text */
 	uint16_t kind;		/* enum probe_request_kind */
 	int64_t grid;		/* ns: the last turn, without jitter */
@@ -64,6 +65,7 @@ struct prober {
 	bool full;		/* the socket takes no more for now */
 	int64_t started, start_at, retry_at;	/* ns; 0: now */
 	int64_t launch_at;	/* a launcher, where there is none */
+	int64_t took;		/* ns, the probe that ended last */
 
 	struct target **target;
 	size_t n;
@@ -186,6 +188,13 @@ prober_lost(struct prober *p, const char *why)
 	p->start_at = p->started + RESTART_MS * MSEC;
 }
 
+/* When a target in `overdue` was asked, ns. */
+static int64_t
+flight_begun(const struct target *t)
+{
+	return t->node.key - ((int64_t)t->asked_ms + OVERDUE_MS) * MSEC;
+}
+
 /* One message: true if there may be more. */
 static bool
 answer_read(struct prober *p)
@@ -215,6 +224,7 @@ answer_read(struct prober *p)
 	t = f->target;
 	if (t == NULL || f->generation != a.generation)
 		return true;
+	p->took = probe_now().ns - flight_begun(t);
 	heap_del(&p->overdue, &t->node);
 	target_landed(p, t);
 	flight_free(p, a.id);
@@ -309,7 +319,7 @@ prober_begin(struct prober *p, int64_t now)
 		if (rc < 0)
 			fatalx("prober: %s", strerror(-rc));
 	}
-	fd = spawner_prober(&p->spawner);
+	fd = spawner_helper(&p->spawner);
 	if (fd < 0) {
 		log_warnx("prober: %s", strerror(-fd));
 		spawner_kill(&p->spawner);	/* hangs: its queue is full */
@@ -469,6 +479,7 @@ target_probe(struct prober *p, struct target *t, int64_t now)
 	if (fd < 0) {
 		flight_free(p, id);
 		target_next(p, t, now);
+		p->took = 0;
 		p->fn(t->index, PROBE_LOCAL, 0, "", p->arg);
 		return true;
 	}
@@ -487,6 +498,7 @@ target_probe(struct prober *p, struct target *t, int64_t now)
 	t->commanded = t->kind == PROBE_REQUEST_EXEC;
 	p->commands += t->commanded;
 	heap_del(&p->due, &t->node);
+	t->asked_ms = t->timeout_ms;
 	heap_put(&p->overdue, &t->node,
 	    now + ((int64_t)t->timeout_ms + OVERDUE_MS) * MSEC);
 	return true;
@@ -568,7 +580,7 @@ prober_fork(const char *user, struct prober **out)
 		p->seed = 0;
 	p->seed |= 1;
 	p->phase = random_next(p);
-	rc = spawner_user(user, &p->spawner);
+	rc = spawner_init(&p->spawner, "prober", probe_child, user);
 	p->launcher = p->spawner;
 	p->launcher.launches = true;
 	if (rc == 0)
@@ -747,6 +759,12 @@ prober_close(struct prober *p)
 	heap_fini(&p->due);
 	heap_fini(&p->overdue);
 	free(p);
+}
+
+int64_t
+prober_took(const struct prober *p)
+{
+	return p->took;
 }
 
 pid_t

@@ -49,6 +49,10 @@ int prober_set(struct prober *p, const struct health_target *t, size_t n);
 void prober_mark(struct prober *p, size_t id, uint32_t mark,
     const struct addr *src);
 
+/* How long the probe took whose result is being told, ns; 0: it was not sent.
+ * For the callback. */
+int64_t prober_took(const struct prober *p);
+
 void prober_close(struct prober *p);
 /* 0: none at the moment */
 pid_t prober_pid(const struct prober *p);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The spawner: drops every right, then forks a prober whenever it is asked. */
+/* Spawners: one drops every right, then forks a helper whenever it is asked. */
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -98,26 +98,29 @@ probe_fd_take(struct msghdr *msg)
 }
 
 int
-spawner_user(const char *user, struct spawner *s)
+spawner_init(struct spawner *s, const char *name, spawner_fn run,
+    const char *user)
 {
 	const struct passwd *pw;
 
 	memset(s, 0, sizeof(*s));
 	s->fd = s->pidfd = -1;
+	s->name = name;
+	s->run = run;
 	if (geteuid() != 0)
 		return 0;
 	pw = getpwnam(user);
 	if (pw == NULL) {
 		pw = getpwnam("nobody");
 		if (pw == NULL) {
-			log_warnx("prober: no user %s, and no nobody either",
+			log_warnx("%s: no user %s, and no nobody either", name,
 			    user);
 			return -ENOENT;
 		}
-		log_warnx("prober: no user %s, runs as nobody", user);
+		log_warnx("%s: no user %s, runs as nobody", name, user);
 	}
 	if (pw->pw_uid == 0) {
-		log_warnx("prober: user %s is root", pw->pw_name);
+		log_warnx("%s: user %s is root", name, pw->pw_name);
 		return -EINVAL;
 	}
 	s->drop = true;
@@ -312,21 +315,24 @@ rights_drop(const struct spawner *s)
 }
 
 static _Noreturn void
-prober_run(int fd, pid_t parent)
+helper_run(const struct spawner *s, int fd, pid_t parent)
 {
 	const struct rlimit none = { 0, 0 };
+	char name[16];
 
-	prctl(PR_SET_NAME, "xlb-prober", 0, 0, 0);
+	snprintf(name, sizeof(name), "xlb-%s", s->name);
+	prctl(PR_SET_NAME, name, 0, 0, 0);
 	/* Without its spawner nobody could end it by force. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	if (getppid() != parent || fds_reduce(fd) != NULL)
 		_exit(1);
 	setrlimit(RLIMIT_NPROC, &none);		/* forks no more */
-	probe_child(CHILD_FD);
+	s->run(CHILD_FD);
+	_exit(1);
 }
 
 static void
-prober_kill(pid_t pid)
+helper_kill(pid_t pid)
 {
 	if (pid <= 0)
 		return;
@@ -335,7 +341,7 @@ prober_kill(pid_t pid)
 		;
 }
 
-/* One request of xlbd: 0 and the new prober's end of its socket, -1: EOF. */
+/* One request of xlbd: 0 and the new helper's end of its socket, -1: EOF. */
 static int
 order_read(int *fd)
 {
@@ -359,29 +365,29 @@ order_read(int *fd)
 }
 
 static _Noreturn void
-spawner_run(void)
+spawner_run(const struct spawner *s)
 {
 	struct probe_spawned ready = { 0 }, said;
-	pid_t self = getpid(), prober = 0;
+	pid_t self = getpid(), helper = 0;
 	int fd;
 
 	prctl(PR_SET_NAME, "xlb-spawner", 0, 0, 0);
 	probe_send(CHILD_FD, &ready, sizeof(ready), -1, 0);
 	while (order_read(&fd) == 0) {
-		prober_kill(prober);
+		helper_kill(helper);
 		memset(&said, 0, sizeof(said));
-		prober = fork();
-		if (prober == 0)
-			prober_run(fd, self);
-		if (prober < 0) {
+		helper = fork();
+		if (helper == 0)
+			helper_run(s, fd, self);
+		if (helper < 0) {
 			said.err = errno;
 			snprintf(said.step, sizeof(said.step), "fork");
 		}
-		said.pid = prober < 0 ? 0 : prober;
+		said.pid = helper < 0 ? 0 : helper;
 		close(fd);
 		probe_send(CHILD_FD, &said, sizeof(said), -1, 0);
 	}
-	prober_kill(prober);
+	helper_kill(helper);
 	_exit(0);
 }
 
@@ -406,7 +412,7 @@ spawner_child(const struct spawner *s, int fd)
 		launch_run(CHILD_FD);
 	}
 	if (step == NULL)
-		spawner_run();
+		spawner_run(s);
 	said.err = errno;
 	snprintf(said.step, sizeof(said.step), "%s", step);
 	probe_send(fd, &said, sizeof(said), -1, 0);
@@ -415,25 +421,25 @@ spawner_child(const struct spawner *s, int fd)
 
 /* Its first message: 0, or -errno. */
 static int
-ready_wait(int fd)
+ready_wait(const struct spawner *s)
 {
-	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+	struct pollfd pfd = { .fd = s->fd, .events = POLLIN };
 	struct probe_spawned said;
 	ssize_t n;
 
 	if (poll(&pfd, 1, READY_MS) <= 0) {
-		log_warnx("prober: no word from its spawner");
+		log_warnx("%s: no word from its spawner", s->name);
 		return -ETIMEDOUT;
 	}
-	n = recv(fd, &said, sizeof(said), MSG_DONTWAIT);
+	n = recv(s->fd, &said, sizeof(said), MSG_DONTWAIT);
 	if (n != sizeof(said)) {
-		log_warnx("prober: its spawner ended");
+		log_warnx("%s: its spawner ended", s->name);
 		return -ECHILD;
 	}
 	if (said.err != 0) {
 		said.step[sizeof(said.step) - 1] = '\0';
 		errno = said.err;
-		log_warn("prober: %s", said.step);
+		log_warn("%s: %s", s->name, said.step);
 		return -said.err;
 	}
 	return 0;
@@ -447,7 +453,7 @@ spawner_start(struct spawner *s)
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
 		rc = -errno;
-		log_warn("prober: socketpair");
+		log_warn("%s: socketpair", s->name);
 		return rc;
 	}
 	caps_raise(before);
@@ -461,16 +467,16 @@ spawner_start(struct spawner *s)
 	if (rc == 0 && (s->pidfd = pidfd_open(s->pid, 0)) < 0)
 		rc = -errno;
 	if (rc < 0)
-		log_warnx("prober: fork: %s", strerror(-rc));
+		log_warnx("%s: fork: %s", s->name, strerror(-rc));
 	else
-		rc = ready_wait(s->fd);
+		rc = ready_wait(s);
 	if (rc < 0)
 		spawner_close(s);
 	return rc;
 }
 
 int
-spawner_prober(const struct spawner *s)
+spawner_helper(const struct spawner *s)
 {
 	int pair[2], rc;
 

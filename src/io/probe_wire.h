@@ -85,8 +85,11 @@ struct probe_spawned {		/* spawner to xlbd */
 /* Descriptors that the prober may have, from the hard limit. */
 uint32_t probe_fds(void);
 
-/* probe_spawn.c */
+/* probe_spawn.c. The name is for the log, and the process's. */
+typedef void (*spawner_fn)(int fd);	/* never returns */
 struct spawner {
+	const char *name;
+	spawner_fn run;		/* the helper's life, on its socket */
 	pid_t pid;		/* 0: none */
 	int fd, pidfd;		/* -1: none */
 	bool launches;		/* is the launcher, which keeps SETUID, SETGID
@@ -97,13 +100,14 @@ struct spawner {
 };
 
 /* Whom to run as; logs once if `user` does not exist. 0, or -errno. */
-int spawner_user(const char *user, struct spawner *s);
+int spawner_init(struct spawner *s, const char *name, spawner_fn run,
+    const char *user);
 /* Forks the spawner and waits until it has dropped its rights. 0, or -errno
  * (logged). */
 int spawner_start(struct spawner *s);
-/* Asks for a prober; any earlier one is killed first. Returns our end of its
+/* Asks for a helper; any earlier one is killed first. Returns our end of its
  * socket at once, or -errno; struct probe_spawned follows on s->fd. */
-int spawner_prober(const struct spawner *s);
+int spawner_helper(const struct spawner *s);
 void spawner_close(struct spawner *s);
 void spawner_kill(const struct spawner *s);
 /* After its pidfd said that it ended. */
