@@ -86,6 +86,11 @@ tests_io_test_ctl_SOURCES = tests/io/test_ctl.c
 tests_io_test_ctl_CPPFLAGS = $(IO_TEST_CPPFLAGS)
 tests_io_test_ctl_LDADD = $(IO_TEST_LIBS)
 
+IO_TESTS += tests/io/test_counters
+tests_io_test_counters_SOURCES = tests/io/test_counters.c
+tests_io_test_counters_CPPFLAGS = $(IO_TEST_CPPFLAGS)
+tests_io_test_counters_LDADD = $(IO_TEST_LIBS)
+
 IO_TESTS += tests/io/test_conf_file
 tests_io_test_conf_file_SOURCES = tests/io/test_conf_file.c
 tests_io_test_conf_file_CPPFLAGS = $(IO_TEST_CPPFLAGS)
@@ -103,6 +108,10 @@ check_PROGRAMS += $(UNIT_TESTS)
 UNIT_TESTS += tests/unit/test_lookup
 tests_unit_test_lookup_SOURCES = tests/unit/test_lookup.c tests/unit/unit.h
 tests_unit_test_lookup_LDADD = $(UNIT_LIBS)
+
+UNIT_TESTS += tests/unit/test_metric
+tests_unit_test_metric_SOURCES = tests/unit/test_metric.c tests/unit/unit.h
+tests_unit_test_metric_LDADD = $(UNIT_LIBS)
 
 UNIT_TESTS += tests/unit/test_heap
 tests_unit_test_heap_SOURCES = tests/unit/test_heap.c tests/unit/unit.h

@@ -341,8 +341,7 @@ bind_key(struct bind *b, const struct key *k, const struct node *map,
 
 	if (k->flags & KEY_FRAGMENT)
 		return;		/* bind_objects() */
-	if (n != NULL && (k->flags & KEY_LATER) && k->type != KEY_METRICS &&
-	    k->type != KEY_BOOL) {
+	if (n != NULL && (k->flags & KEY_LATER) && k->type != KEY_BOOL) {
 		bind_key_fault(b, n, "is not available in this version");
 		n = NULL;
 	} else if (n == NULL && map != NULL && (k->flags & KEY_REQUIRED)) {

@@ -155,9 +155,7 @@ is_default(const struct printer *p, const struct key *k, const char *text)
 {
 	if (text == NULL || (k->type == KEY_TEXT && *text == '\0'))
 		return true;
-	/* metrics: what acts as off in this version is said */
-	return !p->all && k->def != NULL && strcmp(text, k->def) == 0 &&
-	    k->type != KEY_METRICS;
+	return !p->all && k->def != NULL && strcmp(text, k->def) == 0;
 }
 
 /* True if the key's line would not be printed; else prints it, unless `dry`. */

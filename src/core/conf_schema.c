@@ -344,9 +344,8 @@ static const struct key service_keys[] = {
 };
 
 static const struct key metrics_keys[] = {
-	{ "listen", KEY_METRICS, KEY_LATER, .offset = 0, .def = "off",
-	    .unset = "127.0.0.1:9555; off in this version",
-	    .help = "where Prometheus asks" },
+	{ "listen", KEY_METRICS, .offset = 0, .def = "127.0.0.1:9555",
+	    .help = "where metrics and the status page are" },
 };
 
 static const struct section bgp_section = { "bgp", 0, KEYS(bgp_keys) };
@@ -389,7 +388,7 @@ static const struct key root_keys[] = {
 	    ALSO(conf, nservice), .section = &service_section,
 	    .unset = "none", .help = "virtual services" },
 	{ "metrics", KEY_SECTION, .section = &metrics_section,
-	    .help = "Prometheus metrics" },
+	    .help = "Prometheus metrics and the status page" },
 };
 
 static const struct section root_section = { "", 0, KEYS(root_keys) };
@@ -493,7 +492,7 @@ type_print(const struct key *k, FILE *out)
 		[KEY_PREFIX] = "prefix",
 		[KEY_PREFIX4] = "IPv4 prefix",
 		[KEY_PREFIX6] = "IPv6 prefix",
-		[KEY_METRICS] = "address:port*, off",
+		[KEY_METRICS] = "address:port, off",
 		[KEY_CHECK_REF] = "name of a check",
 		[KEY_POOL_REF] = "name of a pool",
 		[KEY_COMMUNITIES] = "list of A:B or A:B:C",
@@ -577,6 +576,6 @@ key_describe(const struct key *k, FILE *out)
 	if (k->only != 0)
 		fprintf(out, "; only for type %s",
 		    key_only_print(k->only, only));
-	if ((k->flags & KEY_LATER) && k->type != KEY_METRICS)
+	if (k->flags & KEY_LATER)
 		fputs("; not available in this version", out);
 }

@@ -336,8 +336,7 @@ count_parse(const struct key *k, const char *text, uint32_t *out,
 }
 
 static int
-metrics_parse(const struct key *k, const char *text, struct conf *c,
-    char why[WHY_MAX])
+metrics_parse(const char *text, struct conf *c, char why[WHY_MAX])
 {
 	struct addr a;
 	uint16_t port;
@@ -348,8 +347,6 @@ metrics_parse(const struct key *k, const char *text, struct conf *c,
 	}
 	if (addrport_parse(text, &a, &port) < 0 || port == 0)
 		return wrong(why, text, "is not ADDRESS:PORT or off");
-	if (k->flags & KEY_LATER)
-		return wrong(why, text, "is not available in this version");
 	c->metrics_on = true;
 	c->metrics_addr = a;
 	c->metrics_port = port;
@@ -399,7 +396,7 @@ value_parse(const struct key *k, const char *text, struct arena *a,
 	case KEY_COUNT:
 		return count_parse(k, text, at, also, why);
 	case KEY_METRICS:
-		return metrics_parse(k, text, base, why);
+		return metrics_parse(text, base, why);
 	default:
 		return string_parse(k, text, a, at, why);
 	}

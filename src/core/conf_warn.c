@@ -7,14 +7,6 @@
 #include "core/arena.h"
 #include "core/conf_schema.h"
 
-static const struct key *
-key_find(const char *section, const char *name)
-{
-	const struct key *k = schema_find(schema_root(), section);
-
-	return schema_find(k->section, name);
-}
-
 static void
 pool_warn(struct bind *b, const struct conf_pool *p)
 {
@@ -55,9 +47,4 @@ conf_check_warnings(struct bind *b)
 		    b->root[0], maglev != NULL ? "key_file" :
 		    "maglev.key_file", "not set: without a secret, clients can "
 		    "aim their flows at one backend");
-	if (node_get(b->root[0], "metrics") == NULL &&
-	    (key_find("metrics", "listen")->flags & KEY_LATER))
-		bind_member_fault(b, DIAG_WARNING, b->root[0],
-		    "metrics.listen", "acts as off: the listener is not "
-		    "available in this version");
 }

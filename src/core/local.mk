@@ -17,6 +17,7 @@ libxlbcore_a_SOURCES += src/core/hash.h
 libxlbcore_a_SOURCES += src/core/maglev.c src/core/maglev.h
 libxlbcore_a_SOURCES += src/core/health.c src/core/health.h
 libxlbcore_a_SOURCES += src/core/health_text.c src/core/dns.c src/core/dns.h src/core/health_paths.c
+libxlbcore_a_SOURCES += src/core/metric.c src/core/metric.h
 libxlbcore_a_SOURCES += src/core/lookup.c src/core/lookup.h
 libxlbcore_a_SOURCES += src/core/reason.c src/core/reason.h
 libxlbcore_a_SOURCES += src/core/text.c src/core/text.h

@@ -106,6 +106,10 @@ enum member_why {
 	MEMBER_ASKS_DRAIN, MEMBER_NO_ROUTE, MEMBER_NO_NEIGHBOR, MEMBER_NO_PORT
 };
 const char *member_why_text(enum member_why w);
+struct state_member;
+/* Not down: it answers its check, there is a way to it, and its state is not
+ * down. */
+bool member_is_up(const struct state_member *m);
 
 /* Flows of a backend that drains since less than that, ns, are likelier to come
  * to a node that begins than those that others have begun in its slots. */

@@ -29,6 +29,14 @@ member_why_text(enum member_why w)
 	return why_text[w];
 }
 
+bool
+member_is_up(const struct state_member *m)
+{
+	return health_is_alive(m->health) && m->why != MEMBER_STATE_DOWN &&
+	    m->why != MEMBER_NO_ROUTE && m->why != MEMBER_NO_NEIGHBOR &&
+	    m->why != MEMBER_NO_PORT;
+}
+
 /* The member that an override is about, or NULL. */
 static const struct conf_backend *
 override_member(const struct conf_pool *p, const struct override *o)

@@ -298,6 +298,8 @@ config_apply(struct daemon *d, struct config *c)
 {
 	struct config *old = d->config;
 
+	d->epoch++;
+	count_follow(&d->count, c->conf);
 	overrides_follow(d, c->conf);
 	health_follow(d, c->conf);
 	follow_hops(d, c->conf);
@@ -312,6 +314,7 @@ config_apply(struct daemon *d, struct config *c)
 	/* pointed into the old tables */
 	memset(&d->wanted, 0, sizeof(d->wanted));
 	d->ring = NULL;
+	documents_listen(d, c->conf);
 	reconcile_now(d);
 	if (d->started)
 		lifecycle_update(d);
@@ -350,8 +353,8 @@ config_check_fit(const struct daemon *d, const struct config *c,
 	arena_free(a);
 }
 
-int
-config_reload(struct daemon *d, json_t *reply)
+static int
+reload(struct daemon *d, json_t *reply)
 {
 	const struct addr *local;
 	struct diag dg;
@@ -390,6 +393,10 @@ config_reload(struct daemon *d, json_t *reply)
 		    "a start at which the file does not load",
 		    d->opt.state_dir, strerror(-rc));
 	config_apply(d, c);
+	rc = documents_listen(d, c->conf);
+	if (rc < 0 && reply != NULL)
+		ctl_warning(reply, "metrics.listen: %s: is tried again",
+		    strerror(-rc));
 	for (i = 0; i < c->conf->ninterface; i++) {
 		if (d->link[i].attached)
 			continue;
@@ -406,5 +413,15 @@ config_reload(struct daemon *d, json_t *reply)
 	}
 	log_info("reload: %s", status == 0 ? "done" :
 	    "done in part, what was refused is tried again");
+	return status;
+}
+
+int
+config_reload(struct daemon *d, json_t *reply)
+{
+	int status = reload(d, reply);
+
+	d->count.reload[status == 0 ? COUNT_SUCCESS :
+	    status == 3 ? COUNT_FAILURE : COUNT_PARTIAL]++;
 	return status;
 }

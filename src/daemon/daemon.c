@@ -316,6 +316,7 @@ start_io(struct daemon *d)
 		    "another xlbd runs on this directory" : strerror(-rc));
 		return rc;
 	}
+	count_open(&d->count, d->opt.run_dir);
 	rc = netlink_open(d->ev, on_netlink, d, &d->nl);
 	if (rc < 0)
 		log_warnx("netlink: %s", strerror(-rc));
@@ -367,6 +368,11 @@ daemon_start(struct daemon *d, struct config **c)
 		log_warnx("prober: %s", strerror(-rc));
 		return 1;
 	}
+	rc = documents_open(d);
+	if (rc < 0) {
+		log_warnx("http: %s", strerror(-rc));
+		return 1;
+	}
 	overrides_load(d);
 	health_adopt(d);
 	d->start = daemon_now();
@@ -401,10 +407,13 @@ static void
 daemon_close(struct daemon *d)
 {
 	handlers_close(d);
+	documents_close(d);
+	http_close(d->http);
 	listeners_close(d);
 	flows_close(d);
 	ctl_close(d->ctl);
 	prober_close(d->prober);
+	count_close(&d->count);
 	bird_close(d->bird);
 	bird_close(d->bird_before);
 	ports_close(d->ports);
@@ -424,9 +433,11 @@ daemon_close(struct daemon *d)
 }
 
 int
-daemon_run(const struct options *opt, struct prober *prober, bool *again)
+daemon_run(const struct options *opt, struct prober *prober,
+    struct http *http, bool *again)
 {
-	struct daemon d = { .opt = *opt, .prober = prober, .tun = -1 };
+	struct daemon d = { .opt = *opt, .prober = prober, .http = http,
+	    .tun = -1 };
 	struct config *c = NULL;
 	int rc;
 

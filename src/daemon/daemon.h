@@ -14,9 +14,11 @@
 #include "core/options.h"
 #include "core/state.h"
 #include "core/surge.h"
+#include "daemon/count.h"
 #include "daemon/drift.h"
 #include "io/bird.h"
 #include "io/ctl.h"
+#include "io/http.h"
 #include "io/netlink.h"
 #include "io/ports.h"
 #include "io/probe.h"
@@ -65,9 +67,11 @@ struct reload_wait {
 	sd_event_source *timer;
 };
 
+struct event_loss;
 struct status_ring;
 struct flows_scan;
 struct listeners;
+struct documents;
 /* What time asks for; see tidy.c. */
 struct tidy {
 	struct grace *grace;
@@ -94,6 +98,7 @@ struct daemon {
 	struct config_verdict verdict;
 
 	struct prober *prober;
+	struct http *http;
 	struct netlink *nl;
 	struct prog *prog;
 	struct ports *ports;	/* NULL: this kernel does not tell */
@@ -143,13 +148,18 @@ struct daemon {
 	struct tidy tidy;
 	struct reload_wait reload;
 	struct listeners *listeners;	/* of events */
+	struct documents *documents;	/* for the HTTP helper */
+	uint64_t epoch;		/* another one: config, wanted, announce or what
+				 * BIRD said is */
+	struct count count;
 	struct flows_scan *scan;	/* under way; NULL */
 	int status;		/* exit status when the loop ends */
 	bool again;		/* execute ourselves anew when the loop ends */
 };
 
 /* The exit status. `*again`: to be executed anew, with xlb0 passed on. */
-int daemon_run(const struct options *opt, struct prober *prober, bool *again);
+int daemon_run(const struct options *opt, struct prober *prober,
+    struct http *http, bool *again);
 void daemon_tun(struct daemon *d);	/* opens xlb0, or takes it over */
 int daemon_preflight(const struct options *opt);
 
@@ -240,6 +250,8 @@ void override_del(struct override_list *l, struct override *o);
 int listeners_open(struct daemon *d);	/* 0, or -errno (logged) */
 void listeners_close(struct daemon *d);
 void listeners_follow(struct daemon *d);	/* numbers have changed */
+/* What all of them, ever, were not told. 0, or -errno. */
+int listeners_loss(struct daemon *d, struct event_loss *all);
 /* Answers, and then says what happens, or says why not. */
 void listeners_add(struct daemon *d, struct ctl_request *rq,
     const json_t *args);
@@ -271,7 +283,16 @@ void handle_flows(struct daemon *d, struct ctl_request *rq,
     const json_t *args);
 void flows_close(struct daemon *d);
 
+/* document.c: what the HTTP helper gives out. */
+int documents_open(struct daemon *d);	/* 0, or -errno */
+void documents_close(struct daemon *d);
+/* 0, or -errno: it is tried again. */
+int documents_listen(struct daemon *d, const struct conf *c);
+int64_t documents_took(const struct daemon *d, enum http_document which);
+
 /* handlers.c */
+/* Why packets are not forwarded as they should be; "" if they are. */
+const char *daemon_not_forwarding(const struct daemon *d);
 void handlers_request(struct ctl_request *rq, const char *command,
     const json_t *args, bool may_change, void *arg);
 void handlers_bird_changed(struct daemon *d);

@@ -66,6 +66,7 @@ on_reload_wait(sd_event_source *s, uint64_t usec, void *arg)
 void
 handlers_bird_changed(struct daemon *d)
 {
+	d->epoch++;
 	if (d->bird == NULL || !bird_settled(d->bird))
 		return;
 	if (d->reload.rq != NULL)
@@ -146,9 +147,8 @@ reply_result(struct ctl_request *rq, json_t *result)
 	ctl_reply(rq, reply);
 }
 
-/* Why packets are not forwarded as they should be; "" if they are. */
-static const char *
-not_forwarding(const struct daemon *d)
+const char *
+daemon_not_forwarding(const struct daemon *d)
 {
 	bool attached = false;
 	size_t i;
@@ -186,7 +186,7 @@ handle_status(struct daemon *d, struct ctl_request *rq, const json_t *args)
 		.node_state = override_node(c->conf, &d->overrides),
 		.phase = d->lifecycle.phase,
 		.phase_until = d->lifecycle.until,
-		.forwarding_reason = not_forwarding(d),
+		.forwarding_reason = daemon_not_forwarding(d),
 		.flows = {
 			.entries = maps_flow_entries(prog_maps(d->prog)),
 			.live = d->tidy.flows, .lookup = d->tidy.lookup,

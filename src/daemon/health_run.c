@@ -230,6 +230,8 @@ health_result(size_t id, enum probe_result r, uint16_t detail,
 	struct health_row *row = &d->health.row[id];
 	enum health_state from = row->fsm.state;
 
+	count_probe(&d->count, d->health_target[id].check, r,
+	    prober_took(d->prober));
 	if (r == PROBE_TIMEOUT || r == PROBE_UNREACHABLE)
 		netlink_doubt(d->nl, &row->addr);
 	if (!health_step(&row->fsm, d->health_target[id].check, r, detail,

@@ -142,6 +142,24 @@ anybody(const struct listeners *all)
 	return false;
 }
 
+int
+listeners_loss(struct daemon *d, struct event_loss *all)
+{
+	struct event_loss loss[XLB_EVENT_READERS];
+	size_t i;
+	int rc;
+
+	rc = events_loss(d->listeners->events, loss);
+	if (rc < 0)
+		return rc;
+	memset(all, 0, sizeof(*all));
+	for (i = 0; i < XLB_EVENT_READERS; i++) {
+		all->limited += loss[i].limited;
+		all->unread += loss[i].unread;
+	}
+	return 0;
+}
+
 static void
 listener_gone(void *arg)
 {

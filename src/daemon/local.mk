@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 sbin_PROGRAMS += src/xlbd
 src_xlbd_CPPFLAGS = $(libxlbio_a_CPPFLAGS)
-src_xlbd_LDADD = $(XLBIO_LIBS)
+src_xlbd_LDADD = $(XLBIO_LIBS) $(MICROHTTPD_LIBS)
 src_xlbd_SOURCES =
 src_xlbd_SOURCES += src/daemon/main.c src/daemon/daemon.c src/daemon/daemon.h
 src_xlbd_SOURCES += src/daemon/config.c
 src_xlbd_SOURCES += src/daemon/drift.c src/daemon/drift.h
+src_xlbd_SOURCES += src/daemon/count.c src/daemon/count.h
+src_xlbd_SOURCES += src/daemon/document.c src/daemon/document.h
+src_xlbd_SOURCES += src/daemon/metrics.c src/daemon/metrics.h
+src_xlbd_SOURCES += src/daemon/metrics_table.c
 src_xlbd_SOURCES += src/daemon/handlers.c
 src_xlbd_SOURCES += src/daemon/health_run.c
 src_xlbd_SOURCES += src/daemon/lifecycle.c

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* xlbd's options; the prober is forked here, before anything else is open. */
+/* xlbd's options; its helpers are forked here, before anything else is open. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -38,6 +38,7 @@ main(int argc, char **argv)
 {
 	struct options opt = OPTIONS_INIT;
 	struct prober *prober;
+	struct http *http;
 	bool debug = false, preflight = false, again;
 	char self[PATH_MAX];
 	ssize_t len;
@@ -84,8 +85,13 @@ main(int argc, char **argv)
 		errno = -rc;
 		fatal("prober");
 	}
+	rc = http_fork(PROBER_USER, &http);
+	if (rc < 0) {
+		errno = -rc;
+		fatal("http");
+	}
 	spawner_rights_rest();
-	rc = daemon_run(&opt, prober, &again);
+	rc = daemon_run(&opt, prober, http, &again);
 	if (again) {
 		execv(self, argv);
 		fatal("%s", self);

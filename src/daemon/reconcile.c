@@ -285,8 +285,11 @@ run_keep(struct run *r, const struct announce *next)
 		d->changed = daemon_realtime();
 		tidy_soon(d);
 	}
+	count_moved(&d->count, &r->plan, r->failed);
+	count_drift(&d->count, &d->drift);
 	log_announce(&d->announce, next);
 	d->failed = r->nfailed;
+	d->epoch++;
 	d->wanted = r->wanted;
 	d->ring = NULL;
 	d->announce = *next;
@@ -347,6 +350,7 @@ run_fail(struct run *r)
 	log_announce(&d->announce, &stay);
 	announce_keep(&d->announce, &stay, d->arena, &kept);
 	d->announce = kept;
+	d->epoch++;
 }
 
 static void

@@ -180,6 +180,7 @@ on_second(sd_event_source *s, uint64_t usec, void *arg)
 {
 	struct daemon *d = arg;
 	struct surge *g = &d->tidy.surge;
+	uint64_t seconds = g->seconds;
 	struct xlb_flow_stats now;
 
 	(void)usec;
@@ -196,6 +197,7 @@ on_second(sd_event_source *s, uint64_t usec, void *arg)
 			    "the flows are known");
 		reconcile_soon(d);
 	}
+	*d->count.surge += g->seconds - seconds;
 	sd_event_source_set_time_relative(s, SECOND_US);
 	sd_event_source_set_enabled(s, SD_EVENT_ONESHOT);
 	return 0;

@@ -29,6 +29,7 @@ enum bird_status {
 	BIRD_DIFFERS,		/* accepted, but BIRD's tables hold something
 				 * else: xlb0 is down */
 	BIRD_WRITE_FAILED,	/* the include could not be written */
+	BIRD_STATUSES
 };
 /* For status, log and metrics: part of the interface, as doc/json.md has it. */
 const char *bird_status_text(enum bird_status s);

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 noinst_LIBRARIES += libxlbio.a
 libxlbio_a_CPPFLAGS = $(AM_CPPFLAGS) $(SYSTEMD_CFLAGS) $(MNL_CFLAGS) \
-	$(JANSSON_CFLAGS) $(LIBBPF_CFLAGS) $(CURL_CFLAGS)
+	$(JANSSON_CFLAGS) $(LIBBPF_CFLAGS) $(CURL_CFLAGS) $(MICROHTTPD_CFLAGS)
 libxlbio_a_SOURCES =
 libxlbio_a_SOURCES += src/io/log.c src/io/log.h
 libxlbio_a_SOURCES += src/io/file.c src/io/file.h
@@ -13,6 +13,9 @@ libxlbio_a_SOURCES += src/io/probe_launch.c
 libxlbio_a_SOURCES += src/io/probe_check.c src/io/probe_socket.c src/io/probe_ca.c
 libxlbio_a_SOURCES += src/io/probe_http.c src/io/probe_http.h
 libxlbio_a_SOURCES += src/io/probe_tls.c src/io/probe_tls.h
+libxlbio_a_SOURCES += src/io/http.c src/io/http.h src/io/http_wire.h
+libxlbio_a_SOURCES += src/io/http_child.c
+libxlbio_a_SOURCES += src/io/counters.c src/io/counters.h
 libxlbio_a_SOURCES += src/io/ctl.c src/io/ctl.h src/io/ctl_call.c
 libxlbio_a_SOURCES += src/io/ctl_text.c
 libxlbio_a_SOURCES += src/io/conf_file.c src/io/conf_file.h

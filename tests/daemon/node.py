@@ -185,6 +185,7 @@ metrics: {{listen: off}}
             self.xlbd.wait()
         shutil.rmtree(self.bpf, ignore_errors=True)
         shutil.rmtree(self.dir / "state", ignore_errors=True)
+        (self.dir / "run/counters").unlink(missing_ok=True)
         for f in (self.dir / "bird").glob("*"):
             f.unlink()
         self.birdc("configure")

@@ -60,6 +60,9 @@ def reloads_leave_nothing(n):
         n.configure(more=more[i % len(kinds)], pool="check: c, ",
                     bgp=node.BGP if i % 40 < 30 else "",
                     backends=node.BACKENDS if i % 3 else "")
+        if i % 5 == 0:
+            n.file.write_text(n.file.read_text().replace(
+                "listen: off", f"listen: 127.0.0.1:{9000 + i % 2}"))
 
     configure(1)
     n.start_xlbd()
@@ -77,8 +80,8 @@ def reloads_leave_nothing(n):
     settled()
     wait("probes to end", lambda: descriptors(n.xlbd.pid)["xlb-prober"] == 5)
     before = descriptors(n.xlbd.pid)
-    check(set(before) == {"xlbd", "xlb-spawner", "xlb-prober", "xlb-launcher"},
-          before)
+    check(set(before) == {"xlbd", "xlb-spawner", "xlb-prober", "xlb-launcher",
+                          "xlb-http"}, before)
     for i in range(200):
         configure(i)
         reload_is(n, 0)

@@ -26,3 +26,9 @@ EXTRA_DIST += tests/golden/manual.py
 
 GOLDEN_TESTS += tests/golden/keepalived.sh
 EXTRA_DIST += tests/golden/keepalived.sh tests/golden/keepalived
+
+check_PROGRAMS += tests/golden/metric_dump
+tests_golden_metric_dump_SOURCES = tests/golden/metric_dump.c
+tests_golden_metric_dump_LDADD = libxlbcore.a $(YAML_LIBS)
+GOLDEN_TESTS += tests/golden/metrics_manual.py
+EXTRA_DIST += tests/golden/metrics_manual.py

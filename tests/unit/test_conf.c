@@ -81,7 +81,8 @@ nothing_is_valid_and_has_the_defaults(void **state)
 	assert_false(c->bgp.present);
 	assert_int_equal(c->bgp.hold_ms, 5000);
 	assert_string_equal(c->bgp.bird_directory, "/run/xlb-bird");
-	assert_false(c->metrics_on);
+	assert_true(c->metrics_on);
+	assert_int_equal(c->metrics_port, 9555);
 	assert_int_equal(c->nservice + c->npool + c->ncheck, 0);
 	assert_int_equal(dg.n, 0);
 }
