@@ -4,6 +4,12 @@ dist_xlbconf_DATA = etc/xlb.yaml
 xlbexampledir = $(docdir)/examples
 dist_xlbexample_DATA = etc/example.yaml
 
+# For whoever watches: alerts and a dashboard.
+xlbprometheusdir = $(datadir)/xlb/prometheus
+dist_xlbprometheus_DATA = etc/prometheus/xlb.rules.yml
+xlbgrafanadir = $(datadir)/xlb/grafana
+dist_xlbgrafana_DATA = etc/grafana/xlb.json
+
 # What the service manager reads. Names without the package's own prefix are
 # given at install, as their directories want them.
 etc/xlb.service: etc/xlb.service.in Makefile

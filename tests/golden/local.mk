@@ -32,3 +32,6 @@ tests_golden_metric_dump_SOURCES = tests/golden/metric_dump.c
 tests_golden_metric_dump_LDADD = libxlbcore.a $(YAML_LIBS)
 GOLDEN_TESTS += tests/golden/metrics_manual.py
 EXTRA_DIST += tests/golden/metrics_manual.py
+
+GOLDEN_TESTS += tests/golden/alerts.py
+EXTRA_DIST += tests/golden/alerts.py
