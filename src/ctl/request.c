@@ -17,6 +17,7 @@
 #define RELOAD_MS 60000
 #define RESTART_MS 10000	/* until the new daemon answers */
 #define POLL_MS 100
+#define STARTED_MAX 64		/* bytes of a time */
 
 /* What a stop waits for, on one line that is written over. */
 struct progress {
@@ -88,12 +89,6 @@ request(const struct context *x, const char *command, json_t *args,
 }
 
 int
-reload_run(const struct context *x)
-{
-	return request(x, "reload", NULL, RELOAD_MS, "reloaded");
-}
-
-int
 stop_run(const struct context *x)
 {
 	json_t *reply;
@@ -126,14 +121,57 @@ now_ms(void)
 	return ts.tv_sec * 1000LL + ts.tv_nsec / 1000000;
 }
 
+/* Waits for another than the one that was started at `before`. */
+static int
+restart_wait(const struct context *x, const char *before)
+{
+	const struct timespec pause = { 0, POLL_MS * 1000000L };
+	int64_t until = now_ms() + RESTART_MS;
+	char after[STARTED_MAX];
+
+	do {
+		nanosleep(&pause, NULL);
+		started_get(x, after, sizeof(after));
+	} while ((after[0] == '\0' || strcmp(before, after) == 0) &&
+	    now_ms() < until);
+	if (after[0] != '\0' && strcmp(before, after) != 0)
+		return STATUS_DONE;
+	complain("no new xlbd answers after %d s: see its log",
+	    RESTART_MS / 1000);
+	return STATUS_FAILED;
+}
+
+/* Where nothing was served yet the daemon may start anew for what it cannot
+ * change in maps that are there. What it then says of the same file is what
+ * counts. */
+int
+reload_run(const struct context *x)
+{
+	char before[STARTED_MAX];
+	json_t *reply;
+	int status;
+
+	started_get(x, before, sizeof(before));
+	status = ask(x, "reload", NULL, RELOAD_MS, &reply);
+	if (status != 0)
+		return status;
+	if (!json_is_true(json_object_get(json_object_get(reply, "result"),
+	    "restarted")))
+		return reply_show(x, reply_take(reply), reply, "reloaded");
+	status = reply_take(reply);
+	json_decref(reply);
+	if (status == STATUS_DONE)
+		status = restart_wait(x, before);
+	return status != STATUS_DONE ? status :
+	    request(x, "reload", NULL, RELOAD_MS, "reloaded");
+}
+
 /* --flush is a stop and a start. */
 int
 restart_run(const struct context *x)
 {
-	const struct timespec pause = { 0, POLL_MS * 1000000L };
-	char before[64], after[64];
+	char before[STARTED_MAX];
 	json_t *reply;
-	int64_t until;
 	int status;
 
 	started_get(x, before, sizeof(before));
@@ -144,17 +182,7 @@ restart_run(const struct context *x)
 	status = reply_take(reply);
 	if (status != STATUS_DONE)
 		return reply_show(x, status, reply, NULL);
-	until = now_ms() + RESTART_MS;
-	do {
-		nanosleep(&pause, NULL);
-		started_get(x, after, sizeof(after));
-	} while ((after[0] == '\0' || strcmp(before, after) == 0) &&
-	    now_ms() < until);
-	if (after[0] == '\0' || strcmp(before, after) == 0) {
-		complain("no new xlbd answers after %d s: see its log",
-		    RESTART_MS / 1000);
-		status = STATUS_FAILED;
-	}
+	status = restart_wait(x, before);
 	return reply_show(x, status, reply, "restarted");
 }
 

@@ -248,6 +248,21 @@ config_check_change(const struct config *old, const struct config *new,
 	}
 }
 
+bool
+config_begins_anew(const struct config *old, const struct config *new)
+{
+	struct diag dg;
+	bool anew;
+
+	if (old->conf->nservice > 0)
+		return false;
+	diag_init(&dg);
+	config_check_change(old, new, &dg);
+	anew = dg.errors > 0;
+	diag_fini(&dg);
+	return anew;
+}
+
 void
 config_verdict_set(struct config_verdict *v, const struct diag *dg, bool kept)
 {
@@ -361,6 +376,7 @@ reload(struct daemon *d, json_t *reply)
 	struct config *c;
 	size_t i, nlocal;
 	int rc, status = 0;
+	bool anew;
 
 	if (d->lifecycle.life == LIFE_STOP) {
 		log_warnx("reload: refused, xlbd is stopping");
@@ -370,8 +386,10 @@ reload(struct daemon *d, json_t *reply)
 	}
 	diag_init(&dg);
 	c = config_load(&d->opt, &dg);
+	anew = c != NULL && d->started && config_begins_anew(d->config, c);
 	if (c != NULL) {
-		config_check_change(d->config, c, &dg);
+		if (!anew)
+			config_check_change(d->config, c, &dg);
 		config_check_fit(d, c, &dg);
 		local = netlink_local(d->nl, &nlocal);
 		health_local_check(c->conf, local, nlocal, &dg);
@@ -392,6 +410,10 @@ reload(struct daemon *d, json_t *reply)
 		ctl_warning(reply, "%s: %s: this configuration is not kept for "
 		    "a start at which the file does not load",
 		    d->opt.state_dir, strerror(-rc));
+	if (anew) {
+		config_free(c);
+		return RELOAD_ANEW;
+	}
 	config_apply(d, c);
 	rc = documents_listen(d, c->conf);
 	if (rc < 0 && reply != NULL)

@@ -159,8 +159,15 @@ start_datapath(struct daemon *d, struct config **c)
 	    (rc == 0 && prog_adopted(d->prog))))
 		kept = config_kept(&d->opt, &dg);
 	diag_fini(&dg);
-	if (kept != NULL)
+	if (kept != NULL && config_begins_anew(kept, *c)) {
+		if (rc == 0)
+			prog_close(d->prog);
+		rc = prog_remove_dir(d->opt.bpf_dir);
+		if (rc == 0)
+			rc = start_prog(d, *c);
+	} else if (kept != NULL) {
 		config_check_change(kept, *c, &dg);
+	}
 	if (dg.errors > 0) {
 		config_messages(&dg, NULL);
 		log_warnx("%s is refused: running with the configuration "
@@ -247,7 +254,8 @@ on_hup(sd_event_source *s, const struct signalfd_siginfo *si, void *arg)
 {
 	(void)s;
 	(void)si;
-	config_reload(arg, NULL);
+	if (config_reload(arg, NULL) == RELOAD_ANEW)
+		lifecycle_stop(arg, true, NULL);
 	return 0;
 }
 

@@ -182,6 +182,9 @@ struct config *config_from_sources(const json_t *sources,
 /* What would move every flow is refused while maps are in use. */
 void config_check_change(const struct config *old, const struct config *new,
     struct diag *dg);
+/* Such a change where there is no flow that could move, for no service is
+ * configured: taken, but with new maps. */
+bool config_begins_anew(const struct config *old, const struct config *new);
 void config_verdict_set(struct config_verdict *v, const struct diag *dg,
     bool kept);
 /* Takes `c` over: targets, next hops, BIRD, interfaces follow. */
@@ -190,7 +193,9 @@ void config_apply(struct daemon *d, struct config *c);
  * is no reply (NULL), they go to the log too. */
 void config_messages(const struct diag *dg, json_t *reply);
 /* 0, 1 (an operation or interface was refused) or 3 (the file). `reply` gets
- * errors and warnings; NULL: they are only logged. */
+ * errors and warnings; NULL: they are only logged. RELOAD_ANEW: nothing was done
+ * yet, config_begins_anew(); the caller has xlbd flush and start anew. */
+#define RELOAD_ANEW (-1)
 int config_reload(struct daemon *d, json_t *reply);
 
 /* daemon.c */

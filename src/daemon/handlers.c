@@ -91,6 +91,11 @@ handle_reload(struct daemon *d, struct ctl_request *rq, const json_t *args)
 
 	(void)args;
 	status = config_reload(d, reply);
+	if (status == RELOAD_ANEW) {
+		json_decref(reply);
+		lifecycle_stop(d, true, rq);
+		return;
+	}
 	json_object_set_new(reply, "exit", json_integer(status));
 	if (status == EXIT_CONFIG || d->bird == NULL ||
 	    bird_settled(d->bird) || w->rq != NULL ||
@@ -229,7 +234,7 @@ handle_diff(struct daemon *d, struct ctl_request *rq, const json_t *args)
 	diag_init(&dg);
 	c = config_from_sources(json_object_get(args, "sources"), d->config,
 	    &dg);
-	if (c != NULL)
+	if (c != NULL && !config_begins_anew(d->config, c))
 		config_check_change(d->config, c, &dg);
 	if (c == NULL || dg.errors > 0 ||
 	    reconcile_try(d, c->conf, a, &found, &wanted, &dg) < 0)

@@ -137,6 +137,9 @@ take_away(struct daemon *d)
 	log_info(l->flush ? "flushed: starting anew" : "stopped");
 	if (l->waiting != NULL) {
 		reply = ctl_message(d->status);
+		if (l->flush)
+			json_object_set_new(reply, "result", json_pack("{s:b}",
+			    "restarted", 1));
 		if (rc < 0)
 			ctl_error(reply, "pins: %s", strerror(-rc));
 		ctl_reply(l->waiting, reply);
@@ -148,8 +151,10 @@ take_away(struct daemon *d)
 static void
 linger(struct daemon *d)
 {
-	uint32_t ms = d->config->conf->bgp.present ?
-	    d->config->conf->bgp.linger_ms : 0;
+	const struct conf *c = d->config->conf;
+	/* nobody sends what nobody was told of */
+	uint32_t ms = c->bgp.present && c->nservice > 0 ?
+	    c->bgp.linger_ms : 0;
 
 	d->lifecycle.withdrawing = false;
 	d->lifecycle.lingering = true;

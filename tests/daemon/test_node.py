@@ -186,6 +186,54 @@ def restart_refuses(n):
     wait("the address to be back", n.announced)
 
 
+def first_configuration(n):
+    """On a node that serves nothing yet no flow can move: a reload takes what
+    it would refuse later, and so does a restart."""
+    key = n.dir / "key"
+    key.write_bytes(bytes(range(16)))
+    key.chmod(0o600)
+
+    def settings(size, entries=1024):
+        return (f"maglev: {{table_size: {size}, key_file: {key}}}\n"
+                f"flow_table: {{entries: {entries}}}\n")
+
+    def serves(size):
+        s = n.status()
+        return s["pools"] and s["pools"][0]["slots"] == size and \
+            s["config"]["ok"] and s["forwarding"]
+
+    def nothing(size):
+        n.file.write_text(settings(size))
+        reload_is(n, 0)
+    n.file.write_text("")
+    n.start_xlbd()
+    n.configure(more=settings(251))
+    rc, out, err = n.xlb("diff")
+    check(rc == 0 and "add     service" in out, rc, out, err)
+    rc, out, err = n.xlb("reload")
+    check(rc == 0 and out == "reloaded\n", rc, out, err)
+    check(serves(251) and n.status()["flow_table"]["entries"] == 1024,
+          n.status())
+    wait("the address to be announced", n.announced)
+    # from now on it is refused
+    n.configure(more=settings(509))
+    reload_is(n, 3, "maglev.table_size")
+    nothing(251)
+    n.configure(more=settings(509))
+    n.xlbd.send_signal(signal.SIGHUP)
+    wait("a hang-up to be enough", lambda: n.xlb("status")[0] == 0 and
+         serves(509), 20)
+    nothing(509)
+    n.configure()
+    rc, _, err = n.xlb("restart")
+    check(rc == 0 and serves(65537), err, n.status())
+    # what a reload says of an interface it says after that, too
+    n.file.write_text("")
+    reload_is(n, 0)
+    n.configure(interfaces="{name: nope0}", more=settings(251))
+    reload_is(n, 1, "nope0")
+
+
 def diff_opens_nothing(n):
     """FILE is the client's: its key_file must not make xlbd open things."""
     up(n)
@@ -477,6 +525,7 @@ CASES = (
     ("an interface that is not there takes no other down", interface_missing),
     ("BIRD's directory is made again", directory_goes),
     ("a restart refuses what a reload refuses", restart_refuses),
+    ("what a node that serves nothing takes", first_configuration),
     ("diff opens no file that the client names", diff_opens_nothing),
     ("a reload says a warning once", warnings_once),
     ("200 reloads leave no descriptor", reloads_leave_nothing),
