@@ -17,7 +17,7 @@ SANITIZER_TESTS = $(DAEMON_TESTS) $(DECAP_TESTS) $(PROG_TESTS) $(CTL_TESTS) \
 
 # They compute tables with code that the first list goes through as well, or look
 # at the sources: four times the time would show nothing else.
-OPTIMISED_TESTS = $(FIGURE_TESTS) $(SCRIPT_TESTS)
+OPTIMISED_TESTS = $(FIGURE_TESTS) $(SCRIPT_TESTS) $(DOC_TESTS)
 
 # What is worth a run with each compiler: these are code of ours and no more, or
 # files that our code reads and prints. All else is system calls, the kernel and
@@ -28,10 +28,12 @@ COMPILER_TESTS = $(UNIT_TESTS) $(IO_TESTS) $(GOLDEN_TESTS) tests/unit_file.sh
 # those that want root say so. The others compute for long wherever they run.
 DIST_TESTS = tests/unit/test_bird_config tests/unit/test_maglev $(GOLDEN_TESTS) \
 	tests/layers.sh tests/readme.sh tests/spdx.sh $(DAEMON_TESTS) \
-	$(DECAP_TESTS) $(CTL_TESTS) $(BIRD_TESTS) $(BENCH_TESTS) $(KERN_TESTS)
+	$(DECAP_TESTS) $(CTL_TESTS) $(BIRD_TESTS) $(BENCH_TESTS) $(KERN_TESTS) \
+	$(DOC_TESTS)
 
 SCRIPT_TESTS = tests/headers.sh tests/layers.sh tests/readme.sh tests/spdx.sh
-EXTRA_DIST += $(SCRIPT_TESTS) tests/tally.py tests/tap.sh
+DOC_TESTS = tests/doc/examples.py tests/doc/manuals.py
+EXTRA_DIST += $(DOC_TESTS) $(SCRIPT_TESTS) tests/tally.py tests/tap.sh
 
 # Of libxlbio.a: these open sockets and start processes.
 IO_TESTS =

@@ -23,8 +23,6 @@
 #include "io/notify.h"
 #include "io/tun.h"
 
-#define EXIT_CONFIG 3
-
 /* A next hop that is asked for has its answer, or none, by then. */
 #define HOPS_WAIT_MS 1200
 #define HOPS_POLL_US 5000

@@ -25,6 +25,9 @@
 #include "io/prog.h"
 #include "io/tunnel.h"
 
+/* What xlbd exits with, and replies where it would. */
+enum { EXIT_STOPPED, EXIT_FAILED, EXIT_USAGE, EXIT_CONFIG };
+
 /* A configuration in force. Replaced as a whole, never edited. */
 struct config {
 	struct arena *arena;

@@ -13,8 +13,6 @@
 #include "io/log.h"
 #include "io/maps.h"
 
-#define EXIT_CONFIG 3
-
 /* A reload says whether BIRD took it: it waits this long for that. */
 #define RELOAD_WAIT_MS 3000
 

@@ -10,8 +10,6 @@
 #include "daemon/daemon.h"
 #include "io/log.h"
 
-#define EXIT_USAGE 2
-
 enum { OPT_DEBUG = OPT_OWN, OPT_PREFLIGHT, OPT_VERSION, OPT_HELP };
 
 static const struct option long_options[] = {

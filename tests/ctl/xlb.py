@@ -15,7 +15,6 @@ import pathlib
 import pty
 import re
 import select
-import shutil
 import signal
 import socket
 import struct
@@ -785,19 +784,6 @@ def manual_has_every_reason():
     page = page[page.index(".Sh REASONS"):]
     names = re.findall(r"^\.It Sy (.*)$", page[:page.index(".Sh ENV")], re.M)
     equal(names, xlb("completion", "reasons").stdout.split()[2:])
-
-
-@test
-def manuals_are_clean():
-    if shutil.which("mandoc") is None:
-        return "mandoc is missing (Debian: mandoc)"
-    for page in ("xlb.8", "xlbd.8"):
-        r = subprocess.run(["mandoc", "-Tlint", "-Wstyle", TOP / "man" / page],
-                           capture_output=True, text=True, check=False)
-        lines = [l for l in r.stdout.splitlines()
-                 if "referenced manual not found" not in l]
-        equal(lines, [], page)
-    return None
 
 
 def main(tests):
