@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # xlbd and xlb together, one node in namespaces of its own, with a real BIRD.
 DAEMON_TESTS = tests/daemon/test_node.py tests/daemon/test_views.py
-DAEMON_TESTS += tests/daemon/test_announce.py
+DAEMON_TESTS += tests/daemon/test_announce.py tests/daemon/test_json.py
 DAEMON_TESTS += tests/daemon/test_drift.py tests/daemon/test_metrics.py
 EXTRA_DIST += $(DAEMON_TESTS) tests/daemon/node.py tests/daemon/net.py
 EXTRA_DIST += tests/daemon/scrape.py

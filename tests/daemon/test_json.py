@@ -1,0 +1,138 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What a real node says in JSON has the members that doc/json.md describes, all
+of them and no other. test_views.py has those with examples of their own."""
+
+import json
+import re
+import sys
+
+import node
+from node import check, run, wait
+from test_views import documented, keys
+
+KEEPALIVED = """virtual_server 203.0.113.9 80 {
+    lb_kind DR
+    real_server 10.0.1.11 80 { weight 1 }
+}
+"""
+
+
+def section(name):
+    text = (node.SRC / "doc/json.md").read_text()
+    return re.split(r"\n##? ", text[text.index(f"\n## {name}\n") + 1:])[0]
+
+
+def table_members(text):
+    """Paths in the first column: "a, b" beside each other; "a b, c" is b and c
+    in a; each "…" stands for one more of what the row before had first."""
+    found, stack = [], []
+    for row in re.findall(r"^\| (.*?) \|", text, re.M):
+        deep = row.count("…")
+        groups = re.findall(r"`([\w.\[\]]+)`(,?)", row)
+        if not groups:
+            continue
+        prefix = stack[:deep]
+        if not groups[0][1] and len(groups) > 1:
+            prefix = prefix + [groups.pop(0)[0]]
+            found.append(".".join(prefix))
+            stack = prefix
+        found += [".".join(prefix + [g]) for g, _ in groups]
+    return {p.replace("[]", "") for p in found}
+
+
+def members(o, path=""):
+    """Paths of all members of an object, of lists those of any row."""
+    found = set()
+    for row in o if isinstance(o, list) else [o]:
+        if isinstance(row, dict):
+            for k, v in row.items():
+                here = f"{path}.{k}" if path else k
+                found |= {here} | members(v, here)
+    return found
+
+
+def up(n):
+    n.configure(pool="check: c, ", more="checks: {c: {type: tcp, port: 80, "
+                "via: direct, interval: 200ms}}")
+    n.start_xlbd()
+
+
+def show(n, *args, status=0):
+    rc, out, err = n.xlb("--json", *args)
+    check(rc == status, args, rc, err)
+    return json.loads(out)
+
+
+def status_is_as_documented(n):
+    up(n)
+    # everything that is a list has a row
+    n.xlb("drain", "web/a")
+    (n.dir / "bird.conf").write_text(
+        (n.dir / "bird.conf").read_text() + "protocol bfd { }\n"
+        "protocol bgp up { local 10.0.1.1 as 65001; "
+        "neighbor 10.0.1.254 as 65000; ipv4 { table xlb4t; import none; "
+        "export filter xlb_export; next hop self; }; }\n")
+    n.birdc("configure")
+    wait("BIRD's session to be known", lambda: show(n, "status")["bird"]["peers"],
+         30)
+    got = members(show(n, "status"))
+    want = table_members(section("status").split("What `bird.status`")[0])
+    want |= {p.rpartition(".")[0] for p in want if "." in p}
+    check(got == want, "only there:", sorted(got - want), "only in doc/json.md:",
+          sorted(want - got))
+
+
+def states_of_bird(n):
+    """The closed set in the manual is the code's."""
+    text = section("status")
+    text = text[text.index("What `bird.status` says"):]
+    said = re.findall(r"^\| `([a-z ]+)` \|", text, re.M)
+    source = (node.SRC / "src/io/bird.c").read_text()
+    table = re.search(r"status_text\[\] = \{.*?\n\};", source, re.S)[0]
+    code = re.findall(r'\[BIRD_\w+\] = "([a-z ]+)"', table)
+    # off: without bgp:, then bird is null
+    check(len(code) > 5 and sorted([*said, "off"]) == sorted(code), said, code)
+
+
+def others_are_as_documented(n):
+    up(n)
+    file = n.dir / "next.yaml"
+    file.write_text(n.file.read_text().replace(", {name: b", ", {name: c, "
+                                               "address: 10.0.1.13}, {name: b"))
+    got = show(n, "diff", str(file))
+    check(keys(got) == keys(documented("diff")[0]), got)
+    check(got["added"] == ["backend 10.0.1.13"], got)
+    check(set(show(n, "fingerprint")) == {"schema", "web"})
+    check(keys(documented("fingerprint")[0]) == {"schema": None, "web": None})
+    file.write_text("maglev: {seed: -1}\n")
+    bad = show(n, "check", str(file), status=3)
+    check(keys(bad) == keys(documented("check")[0]), bad)
+    for command, want in (("version", {"version"}),
+                          ("bird-config", {"bird_conf"})):
+        check(set(show(n, command)) == want | {"schema"}, command)
+    file.write_text(KEEPALIVED)
+    got = show(n, "import-keepalived", str(file))
+    check(set(got) == {"schema", "xlb_yaml"}, got)
+    for command in ("reload", "drain", "undrain", "restart"):
+        args = ["web/a"] if command.endswith("drain") else []
+        got = show(n, command, *args)
+        check(set(got) == {"schema", "errors", "warnings"}, command, got)
+    got = show(n, "restart", "--flush")
+    check(set(got) == {"schema", "errors", "warnings", "restarted"} and
+          got["restarted"] is True, got)
+    bgp = show(n, "bgp")
+    status = show(n, "status")
+    check(keys(bgp) == {"schema": None, "bird": keys(status["bird"]),
+                        "addresses": keys(status["addresses"])}, bgp)
+    row = show(n, "backends")["backends"][0]
+    check(set(row) == set(status["pools"][0]["backends"][0]) |
+          {"pool", "ring"}, row)
+    check(keys(show(n, "pools")["pools"]) == keys(status["pools"]))
+    check(keys(show(n, "services")["services"]) == keys(status["services"]))
+
+
+CASES = [status_is_as_documented, others_are_as_documented, states_of_bird]
+
+if __name__ == "__main__":
+    sys.exit(node.main(CASES))
