@@ -34,6 +34,24 @@ awk -F' *[|] *' '/^[|] `(l2|ipip|gue)`(, IPv[46])? [|] [0-9]+ [|]/ { n++
     END { exit bad || n != 5 }' doc/guide.md
 verdict $? "MTU and MSS of the guide"
 
+# new connections a second x (open for + two minutes), four entries for each of
+# those, up to a power of two, 8 bytes each
+awk -F' *[|] *' '/^[|] [0-9]+ [|] [0-9]+ s [|]/ { n++
+    open = $2 * ($3 + 120)
+    for (entries = 1024; entries < 4 * open; entries *= 2)
+	;
+    if ($4 != open || $5 + 0 != entries || $6 != entries * 8 / 2^20 " MiB") {
+	print "# " $0; bad = 1 } }
+    END { exit bad || n < 3 }' doc/guide.md
+verdict $? "flow tables of the guide"
+
+# the measured figures, as the manual has them
+awk -F' *[|] *' '/^[|] [0-9]+ % [|]/ { print $2, $3 }' doc/guide.md >"$tmp/loss"
+tr '\n' ' ' <man/xlb.yaml.5 | grep -o 'filled to.*10 %' |
+    grep -o '[0-9.]* % [a-z ]*[0-9.]* %' | sed 's/%[a-z ]*/% /' >"$tmp/manual"
+diff "$tmp/loss" "$tmp/manual" && [ "$(wc -l <"$tmp/loss")" -eq 4 ]
+verdict $? "what a full flow table loses, as in xlb.yaml(5)"
+
 "$xlb" completion commands >"$tmp/commands"
 for word in $(grep -o '`xlb [a-z-]*' doc/guide.md | cut -d' ' -f2 | sort -u); do
 	grep -qx -e "$word" "$tmp/commands" || echo "# no such command: $word"

@@ -37,7 +37,7 @@ ip route add default via 10.0.1.1
 ip -6 route add default via 2001:db8:1::1
 """
 # What a line may begin with, to be run as it is.
-RUN = set("ip sysctl echo head mv xlb xlbd xlb-decap birdc".split())
+RUN = set("ip sysctl echo head chmod mv xlb xlbd xlb-decap birdc".split())
 # Looked at by a stand-in, see STANDIN.
 STANDIN = {
     "systemctl": "",
@@ -226,6 +226,8 @@ def sh_check(box, lines):
         return []               # a drawing
     if re.match(r"\w+=", lines[0]) or lines[0].startswith("{"):
         return data_check(lines)
+    if lines[0] == "scrape_configs:":
+        return prometheus_check(box.dir, text)
     if lines[0].split()[0] in BIRD_WORDS:
         why = bird_check(box.dir, bird_config(lines))
         return [f"BIRD: {why}\n{text}"] if why else []
@@ -254,6 +256,17 @@ def data_check(lines):
         else:
             wrong.append(f"{line}: this test does not know")
     return wrong
+
+
+def prometheus_check(directory, text):
+    if shutil.which("promtool") is None:
+        return []               # what it names is tested with the metrics
+    path = directory / "prometheus.yml"
+    path.write_text(text + "\n")
+    p = subprocess.run(["promtool", "check", "config", "--syntax-only", path],
+                       text=True, check=False, stdout=subprocess.PIPE,
+                       stderr=subprocess.STDOUT)
+    return [] if p.returncode == 0 else [p.stdout]
 
 
 def run_check(box, line):

@@ -14,6 +14,7 @@ import sys
 
 SRC = pathlib.Path(os.environ.get("top_srcdir") or
                    pathlib.Path(__file__).parents[2])
+BUILD = pathlib.Path(os.environ.get("top_builddir", ".")).resolve()
 sys.dont_write_bytecode = True
 sys.path.append(str(SRC / "tests/ctl"))
 from xlb import GOLDEN, daemon, equal, main, reply, usage_commands, xlb  # noqa: E402
@@ -123,6 +124,32 @@ def sample_headings():
         equal(seen >= 6, True, f"{seen} samples with headings")
 
 
+def names_in_prose():
+    """Keys, reasons and members that the guides speak of are there."""
+    dump = subprocess.run([BUILD / "tests/golden/schema_dump"], check=True,
+                          stdout=subprocess.PIPE, text=True).stdout
+    keys = {line.split("\t")[1] for line in dump.splitlines()
+            if line.startswith("key\t")}
+    tops = {k.split(".")[0].split("[")[0] for k in keys}
+    words = set(re.findall(r"\w+", " ".join(keys) + " ".join(
+        xlb("completion", "reasons").stdout.split()) +
+        (SRC / "doc/json.md").read_text() + page("xlb-decap.8") +
+        page("xlb.8")))
+    seen = 0
+    for name in ("README.md", "doc/guide.md", "debian/xlb.README.Debian"):
+        for span in re.findall(r"`([^`\n]+)`", (SRC / name).read_text()):
+            m = re.match(r"([a-z_]+)((?:\[\])?(?:\.[a-z_]+(?![A-Z]))+)(: .*)?$", span)
+            if m and m[1] in tops and "." not in (m[3] or ""):
+                seen += 1
+                equal(any(re.sub(r"\[\]|\.N\b", "", k) ==
+                          re.sub(r"\[\]|\.N\b", "", m[1] + m[2])
+                          for k in keys), True, f"{name}: `{span}`")
+            elif re.fullmatch(r"[a-z]+(_[a-z]+)+", span):
+                seen += 1
+                equal(span in words, True, f"{name}: `{span}`")
+    equal(seen > 20, True, f"{seen} names")
+
+
 def mandoc_finds_nothing():
     if shutil.which("mandoc") is None:
         return "mandoc is missing (Debian: mandoc)"
@@ -142,4 +169,4 @@ def mandoc_finds_nothing():
 
 if __name__ == "__main__":
     sys.exit(main([exit_statuses, who_may_do_what, socket_commands,
-                   sample_headings, mandoc_finds_nothing]))
+                   sample_headings, names_in_prose, mandoc_finds_nothing]))
