@@ -98,6 +98,19 @@ struct conf_check *ka_check(struct ka_job *j, const struct ka_stmt *real,
     uint16_t port, const struct ka_timers *t);
 bool ka_check_same(const struct conf_check *a, const struct conf_check *b);
 
+/* lvs_method or lb_kind, of the virtual server or one of its real ones. */
+void ka_method_take(struct ka_job *j, const struct ka_stmt *s,
+    struct ka_server *v);
+
+/* "NAME", or "NAME-2" and so on where that is taken. */
+const char *ka_name_free(struct ka_job *j, const char *want,
+    struct ka_names *names);
+
+/* The pool of its real servers, with their check; one that is the same as an
+ * earlier one's is that. `name`: what they are called if they are new. */
+struct conf_pool *ka_pool_take(struct ka_job *j, const struct ka_server *v,
+    const char *name);
+
 /* A virtual_server whose statement, name and ports are there to a pool, its
  * check, and services. */
 void ka_server_build(struct ka_job *j, struct ka_server *v);

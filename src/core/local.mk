@@ -46,3 +46,4 @@ libxlbcore_a_SOURCES += src/core/plan_ring.c src/core/plan_ring.h
 libxlbcore_a_SOURCES += src/core/keepalived.c src/core/keepalived.h
 libxlbcore_a_SOURCES += src/core/keepalived_int.h src/core/keepalived_parse.c
 libxlbcore_a_SOURCES += src/core/keepalived_check.c src/core/keepalived_server.c
+libxlbcore_a_SOURCES += src/core/keepalived_pool.c
