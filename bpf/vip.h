@@ -123,6 +123,8 @@ vip_source6(const struct pkt *p)
 static __always_inline enum xlb_reason
 vip_source(struct pkt *p, int v6)
 {
+	if (!v6 && xlb_source_is_plain(p->tables, xlb_source_at(p->src[3])))
+		return PKT_NEXT;
 	if (vip_is_source(p))
 		PKT_END(XLB_REASON_MARTIAN);
 	return v6 ? vip_source6(p) : vip_source4(p);

@@ -184,6 +184,10 @@ UNIT_TESTS += tests/unit/test_sweep
 tests_unit_test_sweep_SOURCES = tests/unit/test_sweep.c tests/unit/unit.h
 tests_unit_test_sweep_LDADD = $(UNIT_LIBS)
 
+UNIT_TESTS += tests/unit/test_source
+tests_unit_test_source_SOURCES = tests/unit/test_source.c tests/unit/unit.h
+tests_unit_test_source_LDADD = $(UNIT_LIBS)
+
 UNIT_TESTS += tests/unit/test_surge
 tests_unit_test_surge_SOURCES = tests/unit/test_surge.c tests/unit/unit.h
 tests_unit_test_surge_LDADD = $(UNIT_LIBS)

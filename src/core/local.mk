@@ -14,6 +14,7 @@ libxlbcore_a_SOURCES += src/core/announce_route.c src/core/announce_route.h
 libxlbcore_a_SOURCES += src/core/bird_text.h src/core/bird_render.c
 libxlbcore_a_SOURCES += src/core/bird_config.c src/core/bird_reply.c
 libxlbcore_a_SOURCES += src/core/hash.h
+libxlbcore_a_SOURCES += src/core/source.c src/core/source.h
 libxlbcore_a_SOURCES += src/core/maglev.c src/core/maglev.h
 libxlbcore_a_SOURCES += src/core/health.c src/core/health.h
 libxlbcore_a_SOURCES += src/core/health_text.c src/core/dns.c src/core/dns.h src/core/health_paths.c

@@ -42,6 +42,7 @@ settings_put(struct maps *m, const struct xlb_settings *s)
 
 	_Static_assert(sizeof(*s) % 8 == 0 &&
 	    offsetof(struct xlb_settings, listening) % 8 == 0, "whole words");
+	table_sources_put(m, s);
 	memcpy(from, s, sizeof(*s));
 	for (i = 0; i < sizeof(from) / sizeof(from[0]); i++)
 		if (to[i] != from[i] &&

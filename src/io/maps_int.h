@@ -34,6 +34,7 @@ struct maps {
 	int grace_fd;		/* an inner map for `grace` */
 	struct xlb_tables *tables;
 	struct xlb_stats *stats;	/* one for each CPU */
+	uint32_t source_vips[XLB_SOURCES];	/* how many begin with that */
 	struct maps_ring ring[XLB_RINGS];
 	/* rings taken out; mapped until no `found` points into them */
 	struct xlb_ring **dead;
@@ -80,6 +81,8 @@ struct xlb_service *table_service_find(struct maps *m, uint64_t key);
 int table_service_put(struct maps *m, uint64_t key, uint64_t word);
 int table_service_del(struct maps *m, uint64_t key);
 void table_filter_check(struct maps *m);
+/* Which IPv4 sources are plain, before or after `s` is in force: both are true. */
+void table_sources_put(struct maps *m, const struct xlb_settings *s);
 bool table_any_gone(const struct maps *m);
 void table_graced(struct maps *m);	/* a grace period has passed */
 

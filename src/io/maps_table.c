@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "core/source.h"
+
 #define MASK (XLB_TABLE_ROWS - 1)
 
 static uint64_t
@@ -138,12 +140,53 @@ filter_needed(const struct maps *m, uint32_t at)
 	return false;
 }
 
+static void
+source_set(struct maps *m, uint32_t at, const struct xlb_settings *s)
+{
+	__u8 *byte = &m->tables->plain_source[at / 8], bit = 1U << at % 8;
+
+	__atomic_store_n(byte, m->source_vips[at] == 0 &&
+	    source_is_plain(at, s) ? *byte | bit : *byte & ~bit,
+	    __ATOMIC_RELEASE);
+}
+
+/* A VIP more or less; more: before it is there, less: when it is gone. */
+static void
+source_count(struct maps *m, const struct addr *a, int more)
+{
+	__be32 word;
+	uint32_t at;
+
+	if (!addr_is4(a))
+		return;
+	memcpy(&word, a->b + 12, sizeof(word));
+	at = xlb_source_at(word);
+	m->source_vips[at] += (uint32_t)more;
+	source_set(m, at, &m->tables->settings);
+}
+
+void
+table_sources_put(struct maps *m, const struct xlb_settings *s)
+{
+	uint32_t at;
+
+	for (at = 0; at < XLB_SOURCES; at++)
+		source_set(m, at, s);
+}
+
 /* The bits of an earlier xlbd that was cut short. */
 void
 table_filter_check(struct maps *m)
 {
+	struct addr a;
 	uint32_t i;
 
+	for (i = 0; i < XLB_TABLE_ROWS; i++) {
+		memcpy(a.b, m->tables->vip[i].addr, sizeof(a.b));
+		if (vip_is(m, i))
+			source_count(m, &a, 1);
+	}
+	table_sources_put(m, &m->tables->settings);
 	for (i = 0; i < XLB_TABLE_ROWS; i++) {
 		if (vip_is(m, i))
 			filter_set(m, row_at(m, i), true);
@@ -165,8 +208,10 @@ table_vip_put(struct maps *m, const struct state_vip *v)
 		return rc;
 	filter_set(m, at, true);
 	row = &m->tables->vip[i];
-	if (rc == 0)
+	if (rc == 0) {
+		source_count(m, &v->addr, 1);
 		memcpy(row->addr, v->addr.b, sizeof(row->addr));
+	}
 	__atomic_store_n(&row->flags, v->flags, __ATOMIC_RELAXED);
 	word_set(m, TABLE_VIP, i, v->id);
 	return 0;
@@ -182,6 +227,7 @@ table_vip_del(struct maps *m, const struct state_vip *v)
 	    m->tables->vip[i].id != v->id)
 		return 0;
 	table_del(m, TABLE_VIP, i);
+	source_count(m, &v->addr, -1);
 	if (!filter_needed(m, at))
 		filter_set(m, at, false);
 	return 0;

@@ -15,6 +15,7 @@
 
 #include "../prog/engine.h"
 #include "core/hash_key.h"
+#include "core/source.h"
 #include "hash.h"
 #include "xlb_abi.h"
 
@@ -84,6 +85,24 @@ vip_put(struct xlb_tables *t, const char *first, uint32_t add, uint32_t id)
 	memcpy(t->vip[at].addr, addr, sizeof(addr));
 	t->vip[at].id = id;
 	t->vip_filter[hash / 64] |= 1ULL << hash % 64;
+}
+
+/* As xlbd does, when the VIPs are there. */
+static void
+sources_put(struct xlb_tables *t)
+{
+	__be32 word;
+	uint32_t at, i;
+
+	for (at = 0; at < XLB_SOURCES; at++)
+		if (source_is_plain(at, &t->settings))
+			t->plain_source[at / 8] |= (__u8)(1U << at % 8);
+	for (i = 0; i < XLB_TABLE_ROWS; i++) {
+		memcpy(&word, &t->vip[i].addr[3], sizeof(word));
+		at = xlb_source_at(word);
+		if (t->vip[i].addr[2] == htonl(0xffff))
+			t->plain_source[at / 8] &= (__u8)~(1U << at % 8);
+	}
 }
 
 static void
@@ -250,6 +269,7 @@ tables_load(const struct engine_config *ec, uint32_t *insns)
 	}
 	settings_put(&tables->settings);
 	services_put(tables);
+	sources_put(tables);
 	backends_put(tables->backend, tables->nexthop);
 	return 0;
 }

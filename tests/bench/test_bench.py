@@ -16,8 +16,8 @@ from rig import Skip, Tap  # noqa: E402 (rig.py lies in tests/prog)
 SHORT = ("--repeat", "40000")
 # Instructions that a packet takes at most: what it took when this was written,
 # with clang 14, and 3 % more. Whoever needs more says in ARCHITECTURE.md why.
-INSNS = {"ack": 430, "ack6": 482, "mix": 568, "gue": 632, "syn": 426,
-         "lookup": 614, "pass": 58, "icmp": 905, "frag": 855}
+INSNS = {"ack": 402, "ack6": 480, "mix": 540, "gue": 597, "syn": 395,
+         "lookup": 583, "pass": 49, "icmp": 866, "frag": 815}
 
 
 def bench(*arguments, code=0):

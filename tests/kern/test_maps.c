@@ -449,6 +449,48 @@ in_filter(const struct state_vip *v)
 	return xlb_vip_filter_has(m->tables, xlb_vip_hash(w));
 }
 
+static bool
+is_plain(uint32_t addr)
+{
+	return xlb_source_is_plain(m->tables, xlb_source_at(htonl(addr)));
+}
+
+static void
+plain_sources_follow_vips_and_prefix(void **state)
+{
+	struct state_vip v[2] = { { .addr = addr4(0xcb007101), .id = 1 },
+	    { .addr = addr4(0xcb00720a), .id = 2 } };
+	struct xlb_settings s = m->tables->settings;
+
+	(void)state;
+	assert_true(is_plain(0xcb000000) && is_plain(0x0aff0001));
+	assert_false(is_plain(0x7f010101) || is_plain(0xe0000001) ||
+	    is_plain(0x00010203));
+	must(OP_VIP_PUT, 1, &v[0]);
+	must(OP_VIP_PUT, 2, &v[1]);
+	assert_false(is_plain(0xcb000000));
+	must(OP_VIP_PUT, 2, &v[1]);	/* the same again is no other one */
+	must(OP_VIP_DEL, 2, &v[1]);
+	assert_false(is_plain(0xcb000000));
+	s.source4 = htonl(0x0afc0000);	/* 10.252.0.0/14 */
+	s.source4_mask = htonl(0x0003ffff);
+	must(OP_SETTINGS_PUT, 0, &s);
+	assert_false(is_plain(0x0afc0001) || is_plain(0x0aff0001));
+	assert_true(is_plain(0x0afb0001) && is_plain(0x0b000001));
+	/* bits of an xlbd that was cut short */
+	memset(m->tables->plain_source, 0x5a, sizeof(m->tables->plain_source));
+	reopen();
+	assert_false(is_plain(0xcb000000) || is_plain(0x0afd0001) ||
+	    is_plain(0x7f000001));
+	assert_true(is_plain(0x0afb0001) && is_plain(0x01020304) &&
+	    is_plain(0xdfff0001));
+	must(OP_VIP_DEL, 1, &v[0]);
+	assert_true(is_plain(0xcb000000));
+	s.source4 = s.source4_mask = 0;
+	must(OP_SETTINGS_PUT, 0, &s);
+	assert_true(is_plain(0x0aff0001));
+}
+
 /* Two VIPs with one hash, one bit in the filter. */
 static void
 the_filter_has_every_vip(void **state)
@@ -951,6 +993,7 @@ main(void)
 		CASE(one_killed_between_operations_leaves_what_the_next_can_use),
 		CASE(rows_are_used_again_after_a_grace_period),
 		CASE(the_filter_has_every_vip),
+		CASE(plain_sources_follow_vips_and_prefix),
 		CASE(ring_words_are_whole_for_every_reader),
 		CASE(rings_left_half_done_are_completed),
 		CASE(counters_begin_at_zero),

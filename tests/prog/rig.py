@@ -195,7 +195,7 @@ class Program:
     def settings(self, source4=None, source6=None, tunnel_mtu=0, surge=0,
                  budget=1 << 30):
         """Prefixes as (address, length)."""
-        s = struct.pack("=IIQ", 3, self.ring_size, 0) + self.KEY
+        s = struct.pack("=IIQ", 4, self.ring_size, 0) + self.KEY
         for prefix, bits in ((source4, 32), (source6, 128)):
             address, mask = bytes(bits // 8), bytes(bits // 8)
             if prefix:

@@ -206,6 +206,43 @@ ring_make(struct world *w, struct rng *r, unsigned n)
 	}
 }
 
+/* No IPv4 source that begins with these two bytes is a martian. */
+static bool
+plain(const struct ref_config *c, const uint8_t b[2])
+{
+	uint8_t mask[2] = { 0xff, 0xff };
+	unsigned i;
+
+	if (b[0] == 0 || b[0] == 127 || b[0] >= 224)
+		return false;
+	for (i = 0; i < c->nvip; i++)
+		if (memcmp(c->vip[i].addr + 12, b, 2) == 0)
+			return false;
+	if (c->source4.len == 0)
+		return true;
+	for (i = c->source4.len; i < 16; i++)
+		mask[i / 8] &= (uint8_t)~(0x80 >> i % 8);
+	return ((b[0] ^ c->source4.addr[0]) & mask[0]) != 0 ||
+	    ((b[1] ^ c->source4.addr[1]) & mask[1]) != 0;
+}
+
+/* Some of the bits that may be there. */
+static void
+plain_make(struct world *w, struct rng *r)
+{
+	unsigned at, few = rng_below(r, 3);
+	uint8_t b[2];
+	uint16_t word;
+
+	for (at = 0; at < 65536; at++) {
+		word = (uint16_t)at;
+		memcpy(b, &word, sizeof(b));
+		if (plain(&w->config, b) && (few != 0 || rng_chance(r, 50)))
+			w->image->plain_source[at / 8] |=
+			    (uint8_t)(1 << at % 8);
+	}
+}
+
 /* Some rows before it are gone. */
 static void
 vip_put(struct world *w, struct rng *r, unsigned n, __u32 flags)
@@ -314,6 +351,8 @@ world_build(struct world *w, struct rng *r, bool jumbo)
 	for (i = 0; i < 50; i++)	/* bits for nothing */
 		w->image->vip_filter[rng_below(r, XLB_TABLE_ROWS / 64)] |=
 		    rng_next(r) & rng_next(r);
+	if (rng_chance(r, 80))
+		plain_make(w, r);
 	publish(w, w->image, sizeof(*w->image));
 	for (i = 0; i < REF_RINGS; i++)
 		ring_make(w, r, i);
