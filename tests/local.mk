@@ -13,7 +13,7 @@ AM_TESTS_ENVIRONMENT = CMOCKA_MESSAGE_OUTPUT=TAP; \
 # at a time, and the last one alone costs most.
 SANITIZER_TESTS = $(DAEMON_TESTS) $(DECAP_TESTS) $(PROG_TESTS) $(CTL_TESTS) \
 	$(BIRD_TESTS) $(BENCH_TESTS) $(KERN_TESTS) $(MODEL_TESTS) \
-	$(COMPILER_TESTS)
+	$(FUZZ_TESTS) $(COMPILER_TESTS)
 
 # They compute tables with code that the first list goes through as well, or look
 # at the sources: four times the time would show nothing else.

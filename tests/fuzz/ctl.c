@@ -36,6 +36,7 @@ static const char yaml[] =
     "     listen: [tcp/80, \"udp/*\"], pool: web}\n";
 
 static struct daemon d;
+static uint64_t reloads[COUNT_RELOADS];
 static struct xlb_flow_set flows[SETS];
 static char dir[] = "/tmp/xlb-fuzz-XXXXXX";
 
@@ -201,6 +202,19 @@ reconcile_now(struct daemon *node)
 }
 
 void
+count_follow(struct count *c, const struct conf *conf)
+{
+	(void)c, (void)conf;
+}
+
+int
+documents_listen(struct daemon *node, const struct conf *c)
+{
+	(void)node, (void)c;
+	return 0;
+}
+
+void
 health_follow(struct daemon *node, const struct conf *c)
 {
 	(void)node, (void)c;
@@ -284,6 +298,7 @@ begin(void)
 	FUZZ_CHECK(reconcile_try(&d, d.config->conf, d.arena, &found,
 	    &d.wanted, &dg) == 0);
 	d.link = calloc(1, sizeof(*d.link));
+	d.count.reload = reloads;
 	d.started = true;
 	d.lifecycle.life = LIFE_STOP;	/* a restart would end the loop */
 	FUZZ_CHECK(sd_event_new(&d.ev) >= 0 && listeners_open(&d) == 0);

@@ -5,7 +5,6 @@
 FUZZ_TESTS =
 FUZZ_CPPFLAGS = $(AM_CPPFLAGS) $(SYSTEMD_CFLAGS) $(JANSSON_CFLAGS)
 check_PROGRAMS += $(FUZZ_TESTS)
-TESTS += $(FUZZ_TESTS)
 EXTRA_DIST += tests/fuzz/corpus tests/fuzz/run
 
 if FUZZERS
