@@ -66,6 +66,19 @@ word_copy(struct word w, char *buf, size_t size)
 	buf[w.len] = '\0';
 }
 
+/* All that is left, without the blanks around it. */
+static struct word
+line_rest(struct word rest)
+{
+	while (rest.len > 0 && is_space(*rest.s)) {
+		rest.s++;
+		rest.len--;
+	}
+	while (rest.len > 0 && is_space(rest.s[rest.len - 1]))
+		rest.len--;
+	return rest;
+}
+
 int
 bird_line_parse(const char *line, size_t len, int prev, struct bird_line *out)
 {
@@ -162,6 +175,10 @@ bird_protocol_parse(int code, const char *text, size_t len,
 	if (word_is(w, "Channel") && next.len > 0) {
 		word_copy(next, out->value, sizeof(out->value));
 		return BIRD_FIELD_CHANNEL;
+	}
+	if (word_is(w, "Last") && word_is(next, "error:")) {
+		word_copy(line_rest(rest), out->text, sizeof(out->text));
+		return BIRD_FIELD_ERROR;
 	}
 	if (!word_is(w, "BGP") || !word_is(next, "state:"))
 		return BIRD_FIELD_NONE;

@@ -60,9 +60,11 @@ enum bird_field {
 	BIRD_FIELD_SESSION,	/* value: "Established" */
 	BIRD_FIELD_CHANNEL,	/* a new one begins, value: "ipv4" */
 	BIRD_FIELD_EXPORTED,	/* number: routes the channel exports */
+	BIRD_FIELD_ERROR,	/* text: what ended the session last */
 };
 struct bird_detail {
 	char name[64], kind[16], value[32];	/* cut to fit */
+	char text[96];		/* the same */
 	uint32_t number;
 };
 enum bird_field bird_protocol_parse(int code, const char *text, size_t len,

@@ -332,7 +332,7 @@ config_apply(struct daemon *d, struct config *c)
 	documents_listen(d, c->conf);
 	reconcile_now(d);
 	if (d->started)
-		lifecycle_update(d);
+		lifecycle_update(d, "node.state in the file");
 }
 
 void
@@ -368,15 +368,35 @@ config_check_fit(const struct daemon *d, const struct config *c,
 	arena_free(a);
 }
 
+void
+config_counts(const struct conf *c, char buf[CONFIG_COUNTS_MAX])
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < c->npool; i++)
+		n += c->pool[i].nbackend;
+	snprintf(buf, CONFIG_COUNTS_MAX, "%zu services, %zu pools, %zu backends",
+	    c->nservice, c->npool, n);
+}
+
+static const char *
+verdict_text(const struct config_verdict *v)
+{
+	return v->ok ? "loaded" : v->kept ? "kept" : "refused";
+}
+
 static int
 reload(struct daemon *d, json_t *reply)
 {
 	const struct addr *local;
 	struct diag dg;
+	char counts[CONFIG_COUNTS_MAX];
+	const char *was;
 	struct config *c;
 	size_t i, nlocal;
 	int rc, status = 0;
 	bool anew;
+	bool same;
 
 	if (d->lifecycle.life == LIFE_STOP) {
 		log_warnx("reload: refused, xlbd is stopping");
@@ -399,12 +419,16 @@ reload(struct daemon *d, json_t *reply)
 		}
 	}
 	config_messages(&dg, reply);
+	was = verdict_text(&d->verdict);
 	config_verdict_set(&d->verdict, &dg, c == NULL && d->verdict.kept);
 	diag_fini(&dg);
 	if (c == NULL) {
-		log_warnx("reload: refused, nothing has changed");
+		log_change("configuration", was, "refused", d->verdict.kept ?
+		    "the kept one stays in force" :
+		    "the one loaded before stays in force");
 		return 3;
 	}
+	same = json_equal(c->sources, d->config->sources);
 	rc = config_keep(&d->opt, c);
 	if (rc < 0 && reply != NULL)
 		ctl_warning(reply, "%s: %s: this configuration is not kept for "
@@ -433,8 +457,14 @@ reload(struct daemon *d, json_t *reply)
 			ctl_error(reply, "%zu operations on the maps failed; "
 			    "they are tried again (see the log)", d->failed);
 	}
-	log_info("reload: %s", status == 0 ? "done" :
-	    "done in part, what was refused is tried again");
+	config_counts(c->conf, counts);
+	if (same && status == 0 && strcmp(was, "loaded") == 0)
+		log_info("configuration: loaded again, it is the same");
+	else
+		log_change("configuration", was, status != 0 ?
+		    "loaded in part" : strcmp(was, "loaded") == 0 ?
+		    "replaced" : "loaded", status == 0 ? counts :
+		    "what was refused is tried again");
 	return status;
 }
 

@@ -64,8 +64,8 @@ start_config(struct daemon *d)
 	if (c == NULL) {
 		c = config_kept(&d->opt, &kept);
 		if (c != NULL) {
-			log_warnx("%s does not load: running with the "
-			    "configuration accepted last", d->opt.config);
+			log_change("configuration", "none", "kept", "the file "
+			    "does not load: the one accepted last is used");
 			d->verdict.kept = true;
 		} else {
 			config_messages(&kept, NULL);
@@ -168,8 +168,8 @@ start_datapath(struct daemon *d, struct config **c)
 	}
 	if (dg.errors > 0) {
 		config_messages(&dg, NULL);
-		log_warnx("%s is refused: running with the configuration "
-		    "accepted last", d->opt.config);
+		log_change("configuration", "none", "kept", "the file is "
+		    "refused: the one accepted last is used");
 		config_verdict_set(&d->verdict, &dg, true);
 		config_free(*c);
 		*c = kept;
@@ -218,6 +218,7 @@ static int
 on_start(sd_event_source *s, uint64_t usec, void *arg)
 {
 	struct daemon *d = arg;
+	char counts[CONFIG_COUNTS_MAX], why[CONFIG_COUNTS_MAX + 32];
 	int rc;
 
 	(void)usec;
@@ -230,12 +231,13 @@ on_start(sd_event_source *s, uint64_t usec, void *arg)
 	sd_event_source_unref(s);
 	d->started = true;
 	/* a node that was drained before stays so, without 65535:0 again */
-	lifecycle_update(d);
+	lifecycle_update(d, "it was before xlbd started, or the file says so");
 	reconcile_now(d);
 	tidy_open(d);
-	log_info("ready: %zu services, %zu pools%s", d->config->conf->nservice,
-	    d->config->conf->npool,
-	    prog_adopted(d->prog) ? ", adopted what was there" : "");
+	config_counts(d->config->conf, counts);
+	snprintf(why, sizeof(why), "%s%s", counts, prog_adopted(d->prog) ?
+	    ", adopted what was there" : "");
+	log_change("daemon", "starting", "serving", why);
 	notify_ready("serving");
 	/* its first word starts the manager's clock, ready or not: it would run
 	 * while the verifier works */
@@ -275,7 +277,8 @@ on_term(sd_event_source *s, const struct signalfd_siginfo *si, void *arg)
 			lifecycle_stop(d, false, NULL);
 		return 0;
 	}
-	log_info("ends; the packets go on");
+	log_info("xlbd ends for a restart, or was told to by hand: the packets "
+	    "go on, addresses stay announced while xlb0 is there");
 	sd_event_exit(d->ev, 0);
 	return 0;
 }

@@ -195,6 +195,9 @@ void config_apply(struct daemon *d, struct config *c);
 /* Errors go to the log and into the reply, warnings into the reply; where there
  * is no reply (NULL), they go to the log too. */
 void config_messages(const struct diag *dg, json_t *reply);
+/* "2 services, 1 pools, 5 backends" */
+#define CONFIG_COUNTS_MAX 96
+void config_counts(const struct conf *c, char buf[CONFIG_COUNTS_MAX]);
 /* 0, 1 (an operation or interface was refused) or 3 (the file). `reply` gets
  * errors and warnings; NULL: they are only logged. RELOAD_ANEW: nothing was done
  * yet, config_begins_anew(); the caller has xlbd flush and start anew. */
@@ -228,6 +231,12 @@ int reconcile_try(const struct daemon *d, const struct conf *conf,
 struct state_input reconcile_input(const struct daemon *d,
     const struct conf *conf, const struct state *found);
 
+/* story.c: what a pass changes, in the log */
+struct plan;
+void story_plan(const struct plan *p);
+void story_state(const struct state *prev, const struct state *next);
+void story_announce(const struct daemon *d, const struct announce *next);
+
 /* tidy.c */
 int tidy_open(struct daemon *d);	/* 0, or -errno (logged) */
 void tidy_close(struct daemon *d);
@@ -239,7 +248,8 @@ void routes_follow(struct daemon *d, const struct conf *old,
 void routes_tidy(struct daemon *d);	/* what a reload left is over? */
 
 /* lifecycle.c */
-void lifecycle_update(struct daemon *d);	/* node drained or not any more */
+/* The node is drained or not any more, and why, for the log. */
+void lifecycle_update(struct daemon *d, const char *why);
 void lifecycle_stop(struct daemon *d, bool flush, struct ctl_request *rq);
 void lifecycle_bird_changed(struct daemon *d);
 

@@ -13,6 +13,8 @@
 #include "io/log.h"
 #include "io/maps.h"
 
+#define STATUS_CHANGES 20	/* that status tells of */
+
 /* A reload says whether BIRD took it: it waits this long for that. */
 #define RELOAD_WAIT_MS 3000
 
@@ -118,6 +120,8 @@ handle_stop(struct daemon *d, struct ctl_request *rq, const json_t *args)
 static void
 handle_restart(struct daemon *d, struct ctl_request *rq, const json_t *args)
 {
+	char why[CTL_ASKED_MAX];
+
 	if (json_is_true(json_object_get(args, "flush"))) {
 		lifecycle_stop(d, true, rq);
 		return;
@@ -126,7 +130,8 @@ handle_restart(struct daemon *d, struct ctl_request *rq, const json_t *args)
 		reply_error(rq, 1, "xlbd is stopping");
 		return;
 	}
-	log_info("restarts; the packets go on");
+	ctl_asked(rq, "restart", why);
+	log_change("daemon", "serving", "restarting", why);
 	d->again = true;
 	ctl_reply(rq, ctl_message(0));
 	sd_event_exit(d->ev, 0);
@@ -175,6 +180,7 @@ static void
 handle_status(struct daemon *d, struct ctl_request *rq, const json_t *args)
 {
 	const struct config *c = d->config;
+	struct log_changed change[STATUS_CHANGES];
 	char name[NODE_NAME_MAX];
 	struct status_config config = {
 		.file = d->opt.config, .ok = d->verdict.ok,
@@ -198,7 +204,8 @@ handle_status(struct daemon *d, struct ctl_request *rq, const json_t *args)
 			.surge_seconds = d->tidy.surge.seconds,
 		},
 		.link = d->link, .wanted = &d->wanted, .ring = rings(d),
-		.announce = &d->announce, .bird = d->bird,
+		.announce = &d->announce, .bird = d->bird, .change = change,
+		.nchange = log_changes(change, STATUS_CHANGES),
 	};
 
 	(void)args;
@@ -297,6 +304,7 @@ override_set(struct daemon *d, struct ctl_request *rq, struct override *want,
 	struct override *o = override_find(&d->overrides, want->pool,
 	    &want->addr);
 	enum backend_state was = o != NULL ? o->state : want->file_state;
+	char why[CTL_ASKED_MAX];
 	json_t *reply;
 	int rc;
 
@@ -312,10 +320,11 @@ override_set(struct daemon *d, struct ctl_request *rq, struct override *want,
 	else
 		override_put(&d->overrides, want);
 	rc = overrides_save(d);
+	ctl_asked(rq, want->state == BACKEND_DRAIN ? "drain" : "undrain", why);
 	if (want->pool != NULL)		/* the node's is logged as it follows */
 		log_change(object, state_text(was), state_text(want->state),
-		    "asked for by the operator");
-	lifecycle_update(d);
+		    why);
+	lifecycle_update(d, why);
 	reconcile_now(d);
 	reply = ctl_message(rc < 0 ? 1 : 0);
 	if (rc < 0)

@@ -90,7 +90,8 @@ leave(struct daemon *d)
 	if (d->lifecycle.phase == PHASE_GSHUT)
 		return;		/* a drain has begun it; its timer runs */
 	if (d->lifecycle.phase == PHASE_SERVE && ms > 0 && is_announcing(d)) {
-		log_info("node: announces with 65535:0 for %u ms", ms);
+		log_info("node: announced with 65535:0 (graceful shutdown) "
+		    "for %u s", (ms + 999) / 1000);
 		d->lifecycle.phase = PHASE_GSHUT;
 		reconcile_now(d);
 		phase_timer(d, ms);
@@ -100,7 +101,7 @@ leave(struct daemon *d)
 }
 
 void
-lifecycle_update(struct daemon *d)
+lifecycle_update(struct daemon *d, const char *why)
 {
 	struct lifecycle *l = &d->lifecycle;
 	bool drained = override_node(d->config->conf, &d->overrides) ==
@@ -108,13 +109,13 @@ lifecycle_update(struct daemon *d)
 
 	if (l->life == LIFE_SERVE && drained) {
 		l->life = LIFE_DRAIN;
-		log_change("node", "active", "drain", "");
+		log_change("node", "active", "drain", why);
 		leave(d);
 	} else if (l->life == LIFE_DRAIN && !drained) {
 		l->life = LIFE_SERVE;
 		l->phase = PHASE_SERVE;
 		phase_timer_off(d);
-		log_change("node", "drain", "active", "");
+		log_change("node", "drain", "active", why);
 		reconcile_now(d);
 	}
 }
@@ -134,7 +135,8 @@ take_away(struct daemon *d)
 		notify_unstore(TUN_NAME);
 	d->status = rc < 0 ? 1 : 0;
 	d->again = l->flush;
-	log_info(l->flush ? "flushed: starting anew" : "stopped");
+	log_change("daemon", "stopping", l->flush ? "flushed" : "stopped",
+	    l->flush ? "starts anew" : "");
 	if (l->waiting != NULL) {
 		reply = ctl_message(d->status);
 		if (l->flush)
@@ -159,7 +161,8 @@ linger(struct daemon *d)
 	d->lifecycle.withdrawing = false;
 	d->lifecycle.lingering = true;
 	if (ms > 0)
-		log_info("withdrawn: forwarding goes on for %u ms", ms);
+		log_info("node: withdrawn, forwards for %u s more",
+		    (ms + 999) / 1000);
 	phase_timer(d, ms);
 }
 
@@ -207,6 +210,7 @@ void
 lifecycle_stop(struct daemon *d, bool flush, struct ctl_request *rq)
 {
 	struct lifecycle *l = &d->lifecycle;
+	char why[CTL_ASKED_MAX] = "its unit is stopped";
 	json_t *reply;
 
 	if (l->life == LIFE_STOP) {
@@ -225,7 +229,9 @@ lifecycle_stop(struct daemon *d, bool flush, struct ctl_request *rq)
 	/* after a flush the unit goes on, so the manager must not hear of it */
 	if (!flush)
 		say_stopping(d);
-	log_info("stopping");
+	if (rq != NULL)
+		ctl_asked(rq, flush ? "restart --flush" : "stop", why);
+	log_change("daemon", "serving", "stopping", why);
 	l->life = LIFE_STOP;
 	l->flush = flush;
 	l->waiting = rq;

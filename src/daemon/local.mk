@@ -19,6 +19,6 @@ src_xlbd_SOURCES += src/daemon/overrides.c
 src_xlbd_SOURCES += src/daemon/reconcile.c
 src_xlbd_SOURCES += src/daemon/routes.c
 src_xlbd_SOURCES += src/daemon/flows.c src/daemon/lookup.c
-src_xlbd_SOURCES += src/daemon/stats.c
+src_xlbd_SOURCES += src/daemon/stats.c src/daemon/story.c
 src_xlbd_SOURCES += src/daemon/tidy.c
 src_xlbd_SOURCES += src/daemon/status.c src/daemon/status.h

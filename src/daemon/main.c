@@ -78,6 +78,8 @@ main(int argc, char **argv)
 	if (len < 0)
 		fatal("/proc/self/exe");
 	self[len] = '\0';
+	log_info("xlbd %s starts, configuration %s", PACKAGE_VERSION,
+	    opt.config);
 	rc = prober_fork(PROBER_USER, &prober);
 	if (rc < 0) {
 		errno = -rc;

@@ -204,7 +204,7 @@ void
 overrides_follow(struct daemon *d, const struct conf *c)
 {
 	struct override *o;
-	char addr[ADDR_STR_MAX];
+	char addr[ADDR_STR_MAX], object[160];
 	bool changed = false;
 	size_t i = 0;
 
@@ -214,11 +214,13 @@ overrides_follow(struct daemon *d, const struct conf *c)
 			i++;
 			continue;
 		}
-		log_info("override of %s%s%s ends: the file sets another "
-		    "state, or it is gone from there",
-		    o->pool != NULL ? o->pool : "the node",
+		snprintf(object, sizeof(object), "override %s%s%s",
+		    o->pool != NULL ? o->pool : "node",
 		    o->pool != NULL ? "/" : "",
 		    o->pool != NULL ? addr_print(&o->addr, addr) : "");
+		log_change(object, o->state == BACKEND_DRAIN ? "drain" :
+		    "active", "ended", "the file sets another state, or does "
+		    "not have it any more");
 		override_del(&d->overrides, o);
 		changed = true;
 	}

@@ -134,27 +134,6 @@ run_apply(struct run *r, size_t from, size_t to)
 }
 
 static void
-log_plan(const struct run *r)
-{
-	const struct op_ring *ring;
-	size_t i;
-
-	if (r->plan.n == 0)
-		return;
-	for (i = 0; i < r->plan.n; i++) {
-		if (r->plan.op[i].kind != OP_RING_SLOTS)
-			continue;
-		ring = r->plan.op[i].row;
-		if (ring->moved > 0)
-			log_info("pool %s: %u of %u slots move",
-			    ring->pool, ring->moved, ring->size);
-	}
-	if (r->plan.added + r->plan.changed + r->plan.removed > 0)
-		log_info("maps: %zu added, %zu changed, %zu removed",
-		    r->plan.added, r->plan.changed, r->plan.removed);
-}
-
-static void
 run_attach(struct run *r)
 {
 	struct daemon *d = r->d;
@@ -178,30 +157,6 @@ run_attach(struct run *r)
 		d->drift.n[DRIFT_ATTACHMENT] += d->link[i].again;
 	}
 	d->datapath = up && !d->refused;
-}
-
-static void
-log_announce(const struct announce *prev, const struct announce *next)
-{
-	char object[ADDR_STR_MAX + 16], addr[ADDR_STR_MAX];
-	const struct announce_row *row, *was;
-	size_t i, k = 0;
-
-	for (i = 0; i < next->n; i++) {
-		row = &next->row[i];
-		while (k < prev->n &&
-		    addr_cmp(&prev->row[k].addr, &row->addr) < 0)
-			k++;
-		was = k < prev->n && addr_cmp(&prev->row[k].addr,
-		    &row->addr) == 0 ? &prev->row[k] : NULL;
-		if ((was != NULL && was->wanted) == row->wanted)
-			continue;
-		snprintf(object, sizeof(object), "address %s",
-		    addr_print(&row->addr, addr));
-		log_change(object, row->wanted ? "withdrawn" : "announced",
-		    row->wanted ? "announced" : "withdrawn",
-		    row->wanted ? "" : announce_why_text(row->why));
-	}
 }
 
 static void
@@ -287,7 +242,8 @@ run_keep(struct run *r, const struct announce *next)
 	}
 	count_moved(&d->count, &r->plan, r->failed);
 	count_drift(&d->count, &d->drift);
-	log_announce(&d->announce, next);
+	story_state(&d->wanted, &r->wanted);
+	story_announce(d, next);
 	d->failed = r->nfailed;
 	d->epoch++;
 	d->wanted = r->wanted;
@@ -347,7 +303,7 @@ run_fail(struct run *r)
 	run_withdraw(r, &stay);
 	if (!withdraws(&d->announce, &stay))
 		return;
-	log_announce(&d->announce, &stay);
+	story_announce(d, &stay);
 	announce_keep(&d->announce, &stay, d->arena, &kept);
 	d->announce = kept;
 	d->epoch++;
@@ -370,7 +326,7 @@ reconcile(struct daemon *d, bool drift)
 	}
 	if (drift)
 		drift_plan(&d->drift, &r.plan);
-	log_plan(&r);
+	story_plan(&r.plan);
 
 	/* withdrawals, additions, announcements, deletions: in this order;
 	 * what an earlier xlbd announced stays as it is */

@@ -92,14 +92,17 @@ bird_json(const struct bird *b)
 	list = json_array();
 	peer = bird_peers(b, &n);
 	for (i = 0; i < n; i++)
-		json_array_append_new(list, json_pack("{s:o, s:o, s:I}",
+		json_array_append_new(list, json_pack(
+		    "{s:o, s:o, s:o, s:o, s:I}",
 		    "name", ctl_text(peer[i].name),
-		    "state", ctl_text(peer[i].state), "exported",
+		    "state", ctl_text(peer[i].state),
+		    "since", time_json(peer[i].since),
+		    "reason", ctl_text(peer[i].error), "exported",
 		    (json_int_t)peer[i].exported4 + peer[i].exported6));
-	return json_pack("{s:s, s:o, s:I, s:o}", "status",
-	    bird_status_text(bird_status(b)), "reason",
-	    ctl_text(bird_reason(b)), "stuck", (json_int_t)bird_stuck(b),
-	    "peers", list);
+	return json_pack("{s:s, s:o, s:o, s:I, s:o}", "status",
+	    bird_status_text(bird_status(b)), "since", time_json(bird_since(b)),
+	    "reason", ctl_text(bird_reason(b)), "stuck",
+	    (json_int_t)bird_stuck(b), "peers", list);
 }
 
 /* The names of those that a route is exported to. */
@@ -120,13 +123,15 @@ exports_json(const struct bird *b, const struct prefix *p)
 /* Why it is not announced: it may not be, or BIRD has not taken it. */
 static const char *
 address_why(const struct status_input *in, const struct announce_row *row,
-    bool in_bird, char why[ADDRESS_WHY_MAX])
+    bool in_bird, bool exported, char why[ADDRESS_WHY_MAX])
 {
 	enum bird_status s;
 
 	if (!row->wanted)
 		return announce_why_text(row->why);
 	s = in->bird != NULL ? bird_status(in->bird) : BIRD_OFF;
+	if (in_bird && !exported)
+		return "no BGP session exports it";
 	if (in_bird || s == BIRD_OFF || s == BIRD_SYNCED)
 		return "";
 	snprintf(why, ADDRESS_WHY_MAX, "BIRD: %s", bird_status_text(s));
@@ -167,6 +172,7 @@ addresses_json(const struct status_input *in)
 	struct announce_route *route;
 	char buf[PREFIX_STR_MAX], why[ADDRESS_WHY_MAX];
 	struct prefix p;
+	uint32_t exported;
 	bool in_bird;
 	size_t i, n;
 
@@ -175,16 +181,17 @@ addresses_json(const struct status_input *in)
 		row = &in->announce->row[i];
 		p = announce_prefix(row);
 		in_bird = in->bird != NULL && bird_has(in->bird, &p);
+		exported = in->bird != NULL ? bird_exported(in->bird, &p) : 0;
 		o = json_pack(
 		    "{s:o, s:s, s:b, s:b, s:I, s:o, s:o, s:s, s:o, s:b}",
 		    "address", addr_json(&row->addr),
 		    "prefix", prefix_print(&p, buf),
 		    "wanted", row->wanted, "in_bird", in_bird,
-		    "exported", (json_int_t)(in->bird != NULL ?
-		    bird_exported(in->bird, &p) : 0),
+		    "exported", (json_int_t)exported,
 		    "peers", exports_json(in->bird, &p),
 		    "since", time_json(row->since),
-		    "reason", address_why(in, row, in_bird, why),
+		    "reason", address_why(in, row, in_bird, exported > 0,
+		    why),
 		    "service", text_or_null(row->wanted ? NULL : row->service),
 		    "graceful_shutdown", row->wanted && row->gshut);
 		route_json(announce_route_find(route, n, &p), o);
@@ -207,8 +214,26 @@ member_reason(const struct state_member *m, const struct conf_check *check,
 	return member_why_text(m->why);
 }
 
+/* When the operator put it into the state that it is in; null: the file did. */
 static json_t *
-backends_json(const struct state_pool *p, const struct status_ring *ring)
+state_since(const struct status_input *in, const char *pool,
+    const struct addr *addr)
+{
+	const struct override *o;
+	size_t i;
+
+	for (i = 0; i < in->overrides->n; i++) {
+		o = &in->overrides->row[i];
+		if (o->pool == NULL ? pool == NULL : pool != NULL &&
+		    strcmp(o->pool, pool) == 0 && addr_cmp(&o->addr, addr) == 0)
+			return time_json(o->since);
+	}
+	return json_null();
+}
+
+static json_t *
+backends_json(const struct status_input *in, const struct state_pool *p,
+    const struct status_ring *ring)
 {
 	json_t *list = json_array();
 	const struct conf_backend *b;
@@ -220,10 +245,11 @@ backends_json(const struct state_pool *p, const struct status_ring *ring)
 		b = &p->conf->backend[i];
 		m = &p->member[i];
 		json_array_append_new(list, json_pack(
-		    "{s:s, s:o, s:I, s:s, s:s, s:s, s:o, s:I, s:b}",
+		    "{s:s, s:o, s:I, s:s, s:o, s:s, s:s, s:o, s:I, s:b}",
 		    "name", b->name, "address", addr_json(&b->address),
 		    "weight", (json_int_t)b->weight,
 		    "state", backend_state_name[m->state],
+		    "state_since", state_since(in, p->conf->name, &b->address),
 		    "health", health_state_text(m->health),
 		    "reason", member_reason(m, p->conf->check, why),
 		    "since", time_json(m->health_row != NULL ?
@@ -259,7 +285,7 @@ pools_json(const struct status_input *in)
 		    "eligible", (json_int_t)p->eligible,
 		    "needed", (json_int_t)p->needed, "ready", p->ready,
 		    "failed_open", p->failed_open,
-		    "backends", backends_json(p, &in->ring[i])));
+		    "backends", backends_json(in, p, &in->ring[i])));
 	}
 	return list;
 }
@@ -354,15 +380,33 @@ flow_table_json(const struct status_flows *f)
 	    "surge_seconds", (json_int_t)f->surge_seconds);
 }
 
+static json_t *
+changes_json(const struct status_input *in)
+{
+	json_t *list = json_array();
+	const struct log_changed *c;
+	size_t i;
+
+	for (i = 0; i < in->nchange; i++) {
+		c = &in->change[i];
+		json_array_append_new(list, json_pack(
+		    "{s:o, s:o, s:o, s:o, s:o}", "time", time_json(c->at),
+		    "object", ctl_text(c->object), "old", ctl_text(c->from),
+		    "new", ctl_text(c->to), "reason", ctl_text(c->why)));
+	}
+	return list;
+}
+
 json_t *
 status_build(const struct status_input *in)
 {
-	json_t *o = json_pack("{s:o, s:o, s:s, s:I, s:o, s:s, s:s, s:o, s:b, "
-	    "s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+	json_t *o = json_pack("{s:o, s:o, s:s, s:I, s:o, s:s, s:o, s:s, s:o, "
+	    "s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 	    "time", time_json(in->now), "node", ctl_text(in->node),
 	    "version", PACKAGE_VERSION, "pid", (json_int_t)in->pid,
 	    "started", time_json(in->started),
 	    "state", in->node_state == NODE_DRAIN ? "drain" : "active",
+	    "state_since", state_since(in, NULL, NULL),
 	    "phase", phase_name[in->phase],
 	    "phase_until", time_json(in->phase_until),
 	    "forwarding", in->forwarding,
@@ -372,7 +416,8 @@ status_build(const struct status_input *in)
 	    "flow_table", flow_table_json(&in->flows),
 	    "bird", bird_json(in->bird),
 	    "addresses", addresses_json(in), "pools", pools_json(in),
-	    "services", services_json(in), "overrides", overrides_json(in));
+	    "services", services_json(in), "overrides", overrides_json(in),
+	    "changes", changes_json(in));
 
 	assert(o != NULL);
 	return o;

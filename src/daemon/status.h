@@ -15,6 +15,7 @@
 #include "core/plan.h"
 #include "core/state.h"
 #include "io/bird.h"
+#include "io/log.h"
 #include "io/prog.h"
 
 /* What became of a ring. Costs two computations of the ring: keep the rows for
@@ -62,6 +63,8 @@ struct status_input {
 	const struct status_ring *ring;	/* as wanted->pool */
 	const struct announce *announce;
 	const struct bird *bird;	/* NULL: no bgp: section */
+	const struct log_changed *change;	/* the newest first */
+	size_t nchange;
 };
 
 json_t *time_json(int64_t ns);	/* null: none */

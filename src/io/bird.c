@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/arena.h"
@@ -46,6 +47,8 @@ bird_wanted(const struct bird *b)
 void
 bird_status_set(struct bird *b, enum bird_status s, const char *reason)
 {
+	struct timespec now;
+
 	if (s != b->status || strcmp(reason, b->reason) != 0)
 		b->news = true;
 	b->status = s;
@@ -55,6 +58,8 @@ bird_status_set(struct bird *b, enum bird_status s, const char *reason)
 		return;
 	log_change("bird", status_text[b->logged], status_text[s], b->reason);
 	b->logged = s;
+	clock_gettime(CLOCK_REALTIME, &now);
+	b->since = now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
 }
 
 /* Normally tmpfiles.d did; whatever our umask, BIRD has to get in. Where it
@@ -189,6 +194,12 @@ const char *
 bird_reason(const struct bird *b)
 {
 	return b == NULL ? "" : b->reason;
+}
+
+int64_t
+bird_since(const struct bird *b)
+{
+	return b == NULL ? 0 : b->since;
 }
 
 bool

@@ -38,6 +38,9 @@ struct bird_peer {
 	char name[64];		/* of the BGP protocol */
 	char state[32];		/* "Established", as BIRD says it */
 	uint32_t exported4, exported6;	/* routes of ours exported to it */
+	int64_t since;		/* came up or went down, as seen from here:
+				 * CLOCK_REALTIME, ns; 0: it was so at first */
+	char error[96];		/* while it is not up: what ended it last */
 };
 
 /*
@@ -63,6 +66,8 @@ struct prefix *bird_included(const struct bird *b, struct arena *a, size_t *n);
 
 enum bird_status bird_status(const struct bird *b);
 const char *bird_reason(const struct bird *b);	/* BIRD's own words; "" */
+/* Since when that is the status, "busy" apart: CLOCK_REALTIME, ns; 0: never. */
+int64_t bird_since(const struct bird *b);
 bool bird_settled(const struct bird *b);	/* nothing is under way */
 /* Routes that BIRD still announces though they have to go: bird.conf is broken,
  * the include can't be written, or nothing may be configured. */

@@ -43,6 +43,7 @@ struct bird {
 	struct bird_view view;
 	struct include inc[FAMILIES];
 	enum bird_status status, logged;
+	int64_t since;		/* `logged`; CLOCK_REALTIME, ns */
 	char reason[256];
 	bool news;		/* to be told with `changed` */
 

@@ -2,8 +2,10 @@
 /* Keeps what BIRD's replies say about its tables and sessions. */
 #include "io/bird_view.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "core/arena.h"
 #include "io/log.h"
@@ -152,6 +154,9 @@ sessions_line(struct bird_view *v, const struct bird_line *line)
 		if (v->channel >= 0)
 			s->counted[v->channel] = d.number;
 		break;
+	case BIRD_FIELD_ERROR:
+		memcpy(s->peer.error, d.text, sizeof(s->peer.error));
+		break;
 	case BIRD_FIELD_NONE:
 	case BIRD_FIELD_PROTOCOL:
 		break;
@@ -166,6 +171,29 @@ session_cmp(const void *a, const void *b)
 	return strcmp(x->peer.name, y->peer.name);
 }
 
+/* Up or down, and not what BIRD tries in between; a session that is seen for
+ * the first time is told as it is. */
+static void
+session_log(struct bird_session *s, const struct bird_session *old)
+{
+	struct timespec ts;
+	char object[96];
+
+	if (s->up)
+		s->peer.error[0] = '\0';
+	if (old != NULL)
+		s->peer.since = old->peer.since;
+	if (old != NULL && old->up == s->up)
+		return;
+	if (old != NULL) {
+		clock_gettime(CLOCK_REALTIME, &ts);
+		s->peer.since = ts.tv_sec * INT64_C(1000000000) + ts.tv_nsec;
+	}
+	snprintf(object, sizeof(object), "session %s", s->peer.name);
+	log_change(object, old != NULL ? old->peer.state : "unknown",
+	    s->peer.state, s->peer.error);
+}
+
 /* What was known of `old` stays, as far as the counts say that it holds. */
 static bool
 session_carry(struct bird_session *s, struct bird_session *old, bool all)
@@ -174,6 +202,7 @@ session_carry(struct bird_session *s, struct bird_session *old, bool all)
 	    strcmp(s->peer.state, old->peer.state) != 0;
 	int f;
 
+	session_log(s, old);
 	for (f = 0; f < FAMILIES; f++) {
 		s->stale[f] = s->up && s->counted[f] > 0 &&
 		    (all || old == NULL || old->stale[f] ||

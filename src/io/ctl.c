@@ -333,7 +333,8 @@ peer_in_group(int fd, const struct ucred *peer, gid_t group)
 
 /* Root and whoever xlbd runs as change things; so do members of xlb-admin. */
 static void
-peer_rights(const struct ctl *ctl, int fd, bool *read, bool *change)
+peer_rights(const struct ctl *ctl, int fd, bool *read, bool *change,
+    uid_t *uid)
 {
 	struct ucred peer;
 	socklen_t len = sizeof(peer);
@@ -341,6 +342,7 @@ peer_rights(const struct ctl *ctl, int fd, bool *read, bool *change)
 	*read = *change = false;
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0)
 		return;
+	*uid = peer.uid;
 	*change = peer.uid == 0 || peer.uid == geteuid() ||
 	    peer_in_group(fd, &peer, ctl->admins);
 	*read = *change || peer_in_group(fd, &peer, ctl->readers);
@@ -373,7 +375,7 @@ client_new(struct ctl *ctl, int fd)
 		client_free(c);
 		return;
 	}
-	peer_rights(ctl, fd, &may_read, &c->may_change);
+	peer_rights(ctl, fd, &may_read, &c->may_change, &c->uid);
 	if (!may_read)
 		client_refuse(c, "permission denied");
 }
@@ -586,4 +588,17 @@ ctl_diag(json_t *reply, const struct diag *dg)
 		    ctl_text(line));
 		free(line);
 	}
+}
+
+void
+ctl_asked(const struct ctl_request *rq, const char *command,
+    char buf[CTL_ASKED_MAX])
+{
+	if (rq->client == NULL)
+		snprintf(buf, CTL_ASKED_MAX, "xlb %s", command);
+	else if (rq->client->uid == 0)
+		snprintf(buf, CTL_ASKED_MAX, "xlb %s by root", command);
+	else
+		snprintf(buf, CTL_ASKED_MAX, "xlb %s by uid %u", command,
+		    rq->client->uid);
 }

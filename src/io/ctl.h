@@ -45,6 +45,11 @@ void ctl_close(struct ctl *c);
  * kB), so a short last word is out before a ctl_close() that follows. */
 void ctl_reply(struct ctl_request *rq, json_t *reply);
 
+/* Who asked for what, for the log: "xlb drain by uid 1000". */
+#define CTL_ASKED_MAX 64
+void ctl_asked(const struct ctl_request *rq, const char *command,
+    char buf[CTL_ASKED_MAX]);
+
 /*
  * Instead of ctl_reply(): the reply, and then lines, until one side ends it. The
  * client may go at any time, also within the calls below: then `gone` is called,

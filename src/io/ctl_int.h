@@ -3,6 +3,8 @@
 #ifndef XLB_CTL_INT_H
 #define XLB_CTL_INT_H
 
+#include <sys/types.h>
+
 #include "io/ctl.h"
 
 enum client_phase {
@@ -21,6 +23,7 @@ struct client {
 	int fd;
 	sd_event_source *io, *timer;
 	bool may_change;
+	uid_t uid;		/* of who asked */
 	char *buf;		/* the request, then the reply */
 	size_t len, size;	/* bytes in it; of its memory */
 	size_t done;		/* bytes written, or read and forgotten */

@@ -3,6 +3,7 @@
 #include "io/log.h"
 
 #include <bpf/libbpf.h>
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include <sys/stat.h>
 #include <syslog.h>
 #include <systemd/sd-journal.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Of every state change, so that `journalctl MESSAGE_ID=` finds them. */
@@ -20,6 +22,8 @@ static struct {
 	bool debug, journal;
 	void (*capture)(int, const char *, void *);
 	void *capture_arg;
+	struct log_changed changed[LOG_CHANGES];
+	size_t nchanged;	/* ever; the next goes to this modulo size */
 } logger = { .name = "xlb" };
 
 /* systemd.exec(5): JOURNAL_STREAM holds device:inode of the stream that the
@@ -127,19 +131,66 @@ fatalx(const char *fmt, ...)
 	exit(1);
 }
 
+static void
+change_keep(const char *object, const char *from, const char *to,
+    const char *why)
+{
+	struct log_changed *c = &logger.changed[logger.nchanged++ %
+	    LOG_CHANGES];
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	c->at = ts.tv_sec * INT64_C(1000000000) + ts.tv_nsec;
+	snprintf(c->object, sizeof(c->object), "%s", object);
+	snprintf(c->from, sizeof(c->from), "%s", from);
+	snprintf(c->to, sizeof(c->to), "%s", to);
+	snprintf(c->why, sizeof(c->why), "%s", why);
+}
+
+size_t
+log_changes(struct log_changed *out, size_t max)
+{
+	size_t n;
+
+	for (n = 0; n < max && n < LOG_CHANGES && n < logger.nchanged; n++)
+		out[n] = logger.changed[(logger.nchanged - 1 - n) %
+		    LOG_CHANGES];
+	return n;
+}
+
+/* "backend web/b (10.0.0.7:80)": XLB_BACKEND=web/b. What has no name, as the
+ * node, is its own. */
+static void
+field_print(const char *object, char *buf, size_t size)
+{
+	size_t kind = strcspn(object, " "), i;
+	const char *name = object + kind + (object[kind] == ' ');
+
+	for (i = 0; i < kind && i < 32; i++)
+		if (!isalpha((unsigned char)object[i]))
+			break;
+	snprintf(buf, size, "XLB_%.*s=%.*s", (int)i, object,
+	    (int)(*name != '\0' ? strcspn(name, " ") : kind),
+	    *name != '\0' ? name : object);
+	for (i = 4; buf[i] != '='; i++)
+		buf[i] = (char)toupper((unsigned char)buf[i]);
+}
+
 void
 log_change(const char *object, const char *from, const char *to,
     const char *why)
 {
-	char line[1024];
+	char line[1024], field[256];
 	int saved = errno;
 
+	change_keep(object, from, to, why);
 	snprintf(line, sizeof(line), "%s: %s -> %s%s%s", object, from, to,
 	    *why != '\0' ? ": " : "", why);
+	field_print(object, field, sizeof(field));
 	if (logger.capture == NULL && logger.journal)
 		sd_journal_send("MESSAGE=%s", line, "PRIORITY=%d", LOG_NOTICE,
 		    CHANGE_ID, "XLB_OBJECT=%s", object, "XLB_OLD=%s", from,
-		    "XLB_NEW=%s", to, "XLB_REASON=%s", why, NULL);
+		    "XLB_NEW=%s", to, "XLB_REASON=%s", why, "%s", field, NULL);
 	else
 		emit(LOG_NOTICE, line);
 	errno = saved;

@@ -417,6 +417,7 @@ def access_denied_by_restriction():
 
 def sessions_and_what_they_export():
     peers = ["up4", "up6", "idle"]
+    error = {}
     exported = {"up4": [A + "/32"], "up6": [A + "/32", B + "/32"]}
 
     def hook(command):
@@ -427,6 +428,7 @@ def sessions_and_what_they_export():
                 n = len(exported.get(name, ()))
                 text += (f"1002-{name}  BGP  ---  up  12:00:00  {up}\n"
                          f"1006-  BGP state:          {up}\n"
+                         f"{error.get(name, '')}"
                          "   Channel ipv4\n     Table:          xlb4t\n"
                          f"     Routes:         0 imported, {n} exported, 0 "
                          "preferred\n \n")
@@ -451,6 +453,12 @@ def sessions_and_what_they_export():
         wait_for("B by two", 3, lambda: drive.show(B + "/32") == (1, 2))
         peers.remove("up6")
         wait_for("one less", 7, lambda: drive.show(B + "/32") == (1, 1))
+        check(drive.seen("session up4: unknown -> Established") and
+              drive.seen("session idle: unknown -> Idle"), "said at first")
+        error["up4"] = "     Last error:       Received: Hold timer expired\n"
+        del exported["up4"]
+        wait_for("its end to be said", 7, lambda: drive.seen(
+            "session up4: Established -> Idle: Received: Hold timer expired"))
 
 
 def what_was_disabled_by_hand_stays_so():

@@ -271,8 +271,8 @@ def bird_dies(n):
     n.start_bird()
     reload_is(n, 0)
     wait("the address to be back", n.announced)
-    wait("nothing to be said", lambda:
-         n.status()["addresses"][0]["reason"] == "")
+    wait("nothing to be said of it", lambda: n.status()["addresses"][0][
+        "reason"] == "no BGP session exports it")
 
 
 def preflight(n, status, text=""):
@@ -469,7 +469,7 @@ def diff_foretells(n):
     check(pool["slots_moved"] > 30000 and pool["flows_moved"] == 0, pool)
     before = len(n.said())
     reload_is(n, 0)
-    check(f"pool web: {pool['slots_moved']} of 65537 slots move\n"
+    check(f"pool web: {pool['slots_moved']} of 65537 slots move ("
           in n.said()[before:], pool, n.said()[before:])
     wait("LOOKUP to be counted", lambda: n.status()["flow_table"]["lookup"] ==
          pool["slots_moved"])

@@ -42,7 +42,7 @@ static const char yaml[] =
 /* What BIRD is said to do. */
 static const struct bird_peer peers[] = {
 	{ .name = "tor1", .state = "Established", .exported4 = 1,
-	    .exported6 = 2 },
+	    .exported6 = 2, .since = NOON - 30 * SEC, .error = "was cut" },
 };
 
 const char *
@@ -85,6 +85,13 @@ bird_exports(const struct bird *b, size_t peer, const struct prefix *p)
 	return bird_has(b, p);
 }
 
+int64_t
+bird_since(const struct bird *b)
+{
+	(void)b;
+	return NOON - 60 * SEC;
+}
+
 size_t
 bird_stuck(const struct bird *b)
 {
@@ -99,6 +106,12 @@ bird_peers(const struct bird *b, size_t *n)
 	*n = 1;
 	return peers;
 }
+
+static const struct log_changed changes[] = {
+	{ NOON - 2 * SEC, "backend web/b", "up", "down", "timeout" },
+	{ NOON - 5 * SEC, "address 203.0.113.10", "withdrawn", "announced",
+	    "" },
+};
 
 struct node {
 	struct arena *a;
@@ -190,6 +203,7 @@ node_open(struct node *n)
 		.conf = n->conf, .overrides = &n->overrides,
 		.forwarding_reason = "eth1", .link = n->link,
 		.wanted = &n->wanted, .announce = &n->announce,
+		.change = changes, .nchange = 2,
 		.bird = (const struct bird *)(const void *)n };
 	n->in.ring = status_rings(&n->wanted, n->rings, n->a);
 }
@@ -243,6 +257,9 @@ each_value_is_where_it_belongs(void **state)
 		{ "interfaces/1/reason", "no such interface" },
 		{ "bird/status", "synced" },
 		{ "bird/reason", "words ? of BIRD" },
+		{ "bird/since", "2026-01-08T11:59:00.500Z" },
+		{ "bird/peers/0/since", "2026-01-08T11:59:30.500Z" },
+		{ "bird/peers/0/reason", "was cut" },
 		{ "bird/peers/0/name", "tor1" },
 		{ "addresses/2/address", "2001:db8::10" },
 		{ "addresses/0/peers/0", "tor1" },
@@ -263,6 +280,12 @@ each_value_is_where_it_belongs(void **state)
 		{ "services/1/listen/1", "udp/*" },
 		{ "services/1/listen/0", "tcp/80" },
 		{ "services/1/addresses/0", "203.0.113.10" },
+		{ "pools/1/backends/2/state_since", "2026-01-08T11:00:00.500Z" },
+		{ "changes/0/time", "2026-01-08T11:59:58.500Z" },
+		{ "changes/0/object", "backend web/b" },
+		{ "changes/0/old", "up" }, { "changes/0/new", "down" },
+		{ "changes/0/reason", "timeout" },
+		{ "changes/1/object", "address 203.0.113.10" },
 		{ "overrides/0/object", "web/c" },
 		{ "overrides/0/state", "drain" },
 	};
@@ -278,6 +301,8 @@ each_value_is_where_it_belongs(void **state)
 			fail_msg("%s: %s, not %s", row[i].path,
 			    text_at(o, row[i].path), row[i].want);
 	assert_true(json_is_null(at(o, "phase_until")));
+	assert_true(json_is_null(at(o, "state_since")));
+	assert_true(json_is_null(at(o, "pools/1/backends/3/state_since")));
 	assert_true(json_is_null(at(o, "pools/0/check")));
 	assert_true(json_is_null(at(o, "pools/0/backends/0/since")));
 	assert_true(json_is_false(at(o, "forwarding")));

@@ -426,6 +426,9 @@ details_of_show_protocols(void **state)
 		{ 1002, "broken", BIRD_FIELD_NONE, "", "", "", 0 },
 		{ 1006, "  BGP state:          Established",
 		    BIRD_FIELD_SESSION, "", "", "Established", 0 },
+		{ 1006, "    Last error:       Received: Hold timer expired ",
+		    BIRD_FIELD_ERROR, "", "", "", 0 },
+		{ 1006, "    Last error:", BIRD_FIELD_ERROR, "", "", "", 0 },
 		{ 1006, "    Neighbor address: 10.99.1.254", BIRD_FIELD_NONE,
 		    "", "", "", 0 },
 		{ 1006, "  Channel ipv6", BIRD_FIELD_CHANNEL, "", "", "ipv6",
@@ -457,6 +460,8 @@ details_of_show_protocols(void **state)
 		assert_string_equal(d.kind, row[i].kind);
 		assert_string_equal(d.value, row[i].value);
 		assert_int_equal(d.number, row[i].number);
+		assert_string_equal(d.text, strstr(row[i].text, "Received") ?
+		    "Received: Hold timer expired" : "");
 	}
 }
 
