@@ -216,9 +216,10 @@ static void
 bgp_print(const json_t *result, bool colour)
 {
 	static const char *const head[] = { "SESSION", "STATE", "EXPORTED",
-	    NULL };
+	    "SINCE", "WHY", NULL };
 	const json_t *bird = json_object_get(result, "bird"), *list, *peer;
 	struct grid *g;
+	char buf[24];
 	bool up;
 	size_t i;
 
@@ -229,7 +230,7 @@ bgp_print(const json_t *result, bool colour)
 	printf("BIRD: %s%s%s\n\n", text(bird, "status"),
 	    text(bird, "reason")[0] != '\0' ? ": " : "", text(bird, "reason"));
 	list = json_object_get(bird, "peers");
-	g = grid_new("llr");
+	g = grid_new("llrrl");
 	grid_heads(g, head);
 	for (i = 0; i < json_array_size(list); i++) {
 		peer = json_array_get(list, i);
@@ -238,6 +239,8 @@ bgp_print(const json_t *result, bool colour)
 		grid_cell(g, up ? TINT_GOOD : TINT_BAD, "%s",
 		    text(peer, "state"));
 		grid_cell(g, TINT_NONE, "%lld", number(peer, "exported"));
+		grid_cell(g, TINT_NONE, "%s", ago(result, peer, "since", buf));
+		grid_cell(g, TINT_NONE, "%s", text(peer, "reason"));
 	}
 	grid_end(g, colour);
 	g = view_addresses(result, ADDRESS_PEERS);

@@ -11,5 +11,5 @@ src_xlb_SOURCES += src/ctl/config.c src/ctl/request.c src/ctl/status.c
 src_xlb_SOURCES += src/ctl/events.c src/ctl/fields.h
 src_xlb_SOURCES += src/ctl/live.c src/ctl/live.h src/ctl/lists.c src/ctl/stats.c
 src_xlb_SOURCES += src/ctl/import.c
-src_xlb_SOURCES += src/ctl/view.c src/ctl/view.h src/ctl/grid.c src/ctl/grid.h
+src_xlb_SOURCES += src/ctl/view.c src/ctl/view_head.c src/ctl/view_int.h src/ctl/view.h src/ctl/grid.c src/ctl/grid.h
 dist_doc_DATA = doc/guide.md doc/json.md

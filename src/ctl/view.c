@@ -10,10 +10,7 @@
 
 #include "ctl/fields.h"
 #include "ctl/grid.h"
-
-struct counts {
-	size_t addresses, announced, backends, fine;
-};
+#include "ctl/view_int.h"
 
 /* Seconds since 1970 of "2026-01-02T03:04:05.678Z"; -1: none. */
 static int64_t
@@ -44,151 +41,6 @@ ago(const json_t *status, const json_t *o, const char *key, char buf[24])
 	else
 		snprintf(buf, 24, "%lldd", (long long)s / 86400);
 	return buf;
-}
-
-static void
-counts_take(const json_t *status, struct counts *n)
-{
-	const json_t *list = json_object_get(status, "addresses"), *backends;
-	size_t i, j;
-
-	memset(n, 0, sizeof(*n));
-	n->addresses = json_array_size(list);
-	for (i = 0; i < n->addresses; i++)
-		n->announced += yes(json_array_get(list, i), "in_bird");
-	list = json_object_get(status, "pools");
-	for (i = 0; i < json_array_size(list); i++) {
-		backends = json_object_get(json_array_get(list, i), "backends");
-		n->backends += json_array_size(backends);
-		for (j = 0; j < json_array_size(backends); j++)
-			n->fine += yes(json_array_get(backends, j), "eligible");
-	}
-}
-
-static void
-node_cells(const json_t *status, struct grid *g)
-{
-	const char *phase = text(status, "phase");
-	char buf[24];
-
-	grid_cell(g, TINT_HEAD, "node");
-	grid_cell(g, strcmp(text(status, "state"), "active") == 0 ? TINT_NONE :
-	    TINT_ODD, "%s: %s%s%s, xlbd %s, up %s", text(status, "node"),
-	    text(status, "state"), strcmp(phase, "serving") != 0 ? ", " : "",
-	    strcmp(phase, "serving") != 0 ? phase : "",
-	    text(status, "version"), ago(status, status, "started", buf));
-}
-
-static void
-forwarding_cells(const json_t *status, struct grid *g)
-{
-	const json_t *list = json_object_get(status, "interfaces"), *row;
-	bool on = yes(status, "forwarding");
-	char *line;
-	size_t i, len;
-	FILE *f = open_memstream(&line, &len);
-
-	if (f == NULL)
-		return;
-	fputs(on ? "yes" : "no", f);
-	if (text(status, "forwarding_reason")[0] != '\0')
-		fprintf(f, ": %s", text(status, "forwarding_reason"));
-	for (i = 0; i < json_array_size(list); i++) {
-		row = json_array_get(list, i);
-		fprintf(f, ", %s ", text(row, "name"));
-		if (yes(row, "attached"))
-			fputs(text(row, "mode"), f);
-		else
-			fprintf(f, "not attached: %s", text(row, "reason"));
-	}
-	fclose(f);
-	grid_cell(g, TINT_HEAD, "forwarding");
-	grid_cell(g, on ? TINT_GOOD : TINT_BAD, "%s", line);
-	free(line);
-}
-
-static void
-announcing_cells(const json_t *status, const struct counts *n, struct grid *g)
-{
-	const json_t *bird = json_object_get(status, "bird"), *peers;
-	long long stuck = number(bird, "stuck");
-	size_t i, up = 0, all;
-	char *line;
-	size_t len;
-	FILE *f = open_memstream(&line, &len);
-
-	if (f == NULL)
-		return;
-	if (!json_is_object(bird)) {
-		fclose(f);
-		free(line);
-		grid_cell(g, TINT_HEAD, "announcing");
-		grid_cell(g, TINT_NONE, "nothing: no bgp: section");
-		return;
-	}
-	peers = json_object_get(bird, "peers");
-	all = json_array_size(peers);
-	for (i = 0; i < all; i++)
-		up += strcmp(text(json_array_get(peers, i), "state"),
-		    "Established") == 0;
-	fprintf(f, "%zu of %zu addresses, BIRD: %s", n->announced,
-	    n->addresses, text(bird, "status"));
-	if (text(bird, "reason")[0] != '\0')
-		fprintf(f, " (%s)", text(bird, "reason"));
-	fprintf(f, ", %zu of %zu sessions up", up, all);
-	if (stuck > 0)
-		fprintf(f, ", %lld stuck in BIRD", stuck);
-	fclose(f);
-	grid_cell(g, TINT_HEAD, "announcing");
-	grid_cell(g, stuck > 0 ? TINT_BAD : n->announced == n->addresses && up == all ? TINT_GOOD :
-	    n->announced > 0 ? TINT_ODD : TINT_BAD, "%s", line);
-	free(line);
-}
-
-static void
-config_cells(const json_t *status, struct grid *g)
-{
-	const json_t *c = json_object_get(status, "config");
-	char buf[24];
-
-	ago(status, c, "loaded", buf);
-	grid_cell(g, TINT_HEAD, "config");
-	if (yes(c, "ok"))
-		grid_cell(g, TINT_NONE, "%s, loaded %s ago", text(c, "file"),
-		    buf);
-	else
-		grid_cell(g, TINT_BAD, "not loaded, %s %s ago stays: %s",
-		    yes(c, "kept") ? "the kept one of" : "the one of", buf,
-		    text(c, "error"));
-}
-
-/* Only what is out of the ordinary. */
-static void
-flows_cells(const json_t *status, struct grid *g)
-{
-	const json_t *f = json_object_get(status, "flow_table");
-	char buf[24];
-
-	if (!yes(f, "surge"))
-		return;
-	grid_cell(g, TINT_HEAD, "flows");
-	grid_cell(g, TINT_ODD, "many came from other nodes: every packet is "
-	    "looked up since %s", ago(status, f, "surge_since", buf));
-}
-
-static void
-overrides_cells(const json_t *status, struct grid *g)
-{
-	const json_t *list = json_object_get(status, "overrides"), *row;
-	char buf[24];
-	size_t i;
-
-	for (i = 0; i < json_array_size(list); i++) {
-		row = json_array_get(list, i);
-		grid_cell(g, TINT_HEAD, i == 0 ? "overrides" : "");
-		grid_cell(g, TINT_ODD, "%s: %s since %s", text(row, "object"),
-		    text(row, "state"), ago(status, row, "since", buf));
-	}
 }
 
 /* Where the address is announced, and how. */
@@ -244,6 +96,7 @@ address_cells(const json_t *status, const json_t *a, enum view_address how,
     struct grid *g)
 {
 	bool in_bird = yes(a, "in_bird"), wanted = yes(a, "wanted");
+	const json_t *since = a;
 	const char *state;
 	enum tint tint = TINT_ODD;
 	char buf[24];
@@ -252,9 +105,14 @@ address_cells(const json_t *status, const json_t *a, enum view_address how,
 		state = "withdrawn";
 		tint = TINT_BAD;
 	} else if (!in_bird) {
-		state = "coming";
+		state = "not in BIRD";
+		tint = TINT_BAD;
+		since = json_object_get(status, "bird");
 	} else if (!wanted) {
 		state = "leaving";
+	} else if (number(a, "exported") == 0) {
+		state = "in BIRD";
+		tint = TINT_BAD;
 	} else if (yes(a, "graceful_shutdown")) {
 		state = "draining";
 	} else {
@@ -264,11 +122,18 @@ address_cells(const json_t *status, const json_t *a, enum view_address how,
 	grid_cell(g, TINT_NONE, "%s", text(a, "address"));
 	grid_cell(g, tint, "%s", state);
 	peers_cell(a, how == ADDRESS_PEERS, g);
-	grid_cell(g, TINT_NONE, "%s", ago(status, a, "since", buf));
+	grid_cell(g, TINT_NONE, "%s", ago(status, since, "since", buf));
 	grid_cell(g, TINT_NONE, "%s%s%s", text(a, "reason"),
 	    text(a, "service")[0] != '\0' ? ": " : "", text(a, "service"));
 	if (how != ADDRESS_TROUBLE)
 		route_cell(a, g);
+}
+
+bool
+view_announced(const json_t *a)
+{
+	return yes(a, "in_bird") && yes(a, "wanted") &&
+	    number(a, "exported") > 0;
 }
 
 struct grid *
@@ -284,7 +149,7 @@ view_addresses(const json_t *status, enum view_address how)
 
 	for (i = 0; i < json_array_size(list); i++) {
 		a = json_array_get(list, i);
-		if (how == ADDRESS_TROUBLE && yes(a, "in_bird") && yes(a, "wanted"))
+		if (how == ADDRESS_TROUBLE && view_announced(a))
 			continue;
 		if (grid_rows(g) == 0)
 			grid_heads(g, head[how == ADDRESS_TROUBLE]);
@@ -336,7 +201,10 @@ view_backend(const json_t *status, const json_t *b, long long slots,
 	else
 		grid_cell(g, TINT_NONE, "%s", "");
 	backend_state_cell(b, g);
-	grid_cell(g, TINT_NONE, "%s", ago(status, b, "since", buf));
+	/* drained, or put back, since then, and not since a check said so */
+	grid_cell(g, TINT_NONE, "%s", ago(status, b,
+	    strcmp(text(b, "state"), "active") != 0 ? "state_since" : "since",
+	    buf));
 	grid_cell(g, TINT_NONE, "%s", text(b, "reason"));
 }
 
@@ -394,42 +262,57 @@ lines_of(const struct grid *g)
 	return n > 0 ? n + 1 : 0;	/* an empty line before it */
 }
 
+/* All of it, or what is not in order, without what changed last. */
+struct parts {
+	struct grid *head, *addresses, *pools;
+	bool brief;
+};
+
+static size_t
+parts_lines(const struct parts *p)
+{
+	return grid_rows(p->head) + lines_of(p->addresses) +
+	    lines_of(p->pools) + (p->brief ? 2 : 0);
+}
+
+static void
+parts_make(const json_t *status, const struct view *view, struct parts *p)
+{
+	p->head = grid_new("ll");
+	view_head(status, p->head);
+	p->addresses = view_addresses(status, ADDRESS_ALL);
+	p->pools = pools_grid(status, false);
+	p->brief = false;
+	p->brief = view->rows > 0 && parts_lines(p) + 1 >= view->rows;
+	if (!p->brief)
+		return;
+	grid_free(p->addresses);
+	grid_free(p->pools);
+	p->addresses = view_addresses(status, ADDRESS_TROUBLE);
+	p->pools = pools_grid(status, true);
+}
+
 void
 view_status(const json_t *status, const struct view *view, FILE *out)
 {
-	struct grid *top = grid_new("ll"), *addresses, *pools;
-	struct counts n;
-	bool brief;
+	unsigned width = view->whole ? 0 : view->columns;
+	struct parts p;
+	size_t lines;
 
-	counts_take(status, &n);
-	node_cells(status, top);
-	forwarding_cells(status, top);
-	announcing_cells(status, &n, top);
-	config_cells(status, top);
-	flows_cells(status, top);
-	overrides_cells(status, top);
-	addresses = view_addresses(status, ADDRESS_ALL);
-	pools = pools_grid(status, false);
-	brief = view->rows > 0 && grid_rows(top) + lines_of(addresses) +
-	    lines_of(pools) >= view->rows;
-	if (brief) {
-		grid_free(addresses);
-		grid_free(pools);
-		addresses = view_addresses(status, ADDRESS_TROUBLE);
-		pools = pools_grid(status, true);
-	}
-	grid_print(top, view->columns, view->colour, out);
-	if (grid_rows(addresses) > 0)
+	parts_make(status, view, &p);
+	lines = parts_lines(&p) + 1;	/* and the prompt behind it */
+	view_changes(status, view->rows == 0 ? CHANGES_MOST :
+	    lines < view->rows ? view->rows - lines : 1, view->columns, p.head);
+	grid_print(p.head, width, view->colour, out);
+	if (grid_rows(p.addresses) > 0)
 		fputc('\n', out);
-	grid_print(addresses, view->columns, view->colour, out);
-	if (grid_rows(pools) > 0)
+	grid_print(p.addresses, width, view->colour, out);
+	if (grid_rows(p.pools) > 0)
 		fputc('\n', out);
-	grid_print(pools, view->columns, view->colour, out);
-	if (brief)
-		fprintf(out, "\n%zu addresses announced and %zu of %zu "
-		    "backends in order: not listed\n", n.announced, n.fine,
-		    n.backends);
-	grid_free(top);
-	grid_free(addresses);
-	grid_free(pools);
+	grid_print(p.pools, width, view->colour, out);
+	if (p.brief)
+		view_rest(status, out);
+	grid_free(p.head);
+	grid_free(p.addresses);
+	grid_free(p.pools);
 }

@@ -9,6 +9,7 @@
 
 struct view {
 	unsigned rows, columns;	/* of the terminal; 0: does not matter */
+	bool whole;		/* a long line is better than a cut one */
 	bool colour;
 };
 
