@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Commands that the daemon does: reload, restart, stop, drain, undrain,
- * fingerprint; and detach, for when there is none. */
+/* Commands that the daemon does: reload, restart, stop, fingerprint; and detach,
+ * for when there is none. */
 #include <errno.h>
 #include <stdint.h>
 #include <string.h>
@@ -184,42 +184,6 @@ restart_run(const struct context *x)
 		return reply_show(x, status, reply, NULL);
 	status = restart_wait(x, before);
 	return reply_show(x, status, reply, "restarted");
-}
-
-static int
-drain_request(const struct context *x, const char *command)
-{
-	const char *what = x->arg[0], *slash = strchr(what, '/');
-	json_t *args;
-
-	if (strcmp(what, "node") == 0) {
-		args = json_pack("{s:b}", "node", 1);
-	} else if (slash == NULL || slash == what || slash[1] == '\0' ||
-	    strchr(slash + 1, '/') != NULL) {
-		complain("%s: %s is neither POOL/BACKEND nor node", command,
-		    what);
-		return STATUS_USAGE;
-	} else {
-		args = json_pack("{s:s%, s:s}", "pool", what,
-		    (size_t)(slash - what), "backend", slash + 1);
-		if (args == NULL) {
-			complain("%s: the name is not UTF-8", command);
-			return STATUS_USAGE;
-		}
-	}
-	return request(x, command, args, QUICK_MS, NULL);
-}
-
-int
-drain_run(const struct context *x)
-{
-	return drain_request(x, "drain");
-}
-
-int
-undrain_run(const struct context *x)
-{
-	return drain_request(x, "undrain");
 }
 
 int

@@ -395,8 +395,7 @@ reload(struct daemon *d, json_t *reply)
 	struct config *c;
 	size_t i, nlocal;
 	int rc, status = 0;
-	bool anew;
-	bool same;
+	bool anew, same;
 
 	if (d->lifecycle.life == LIFE_STOP) {
 		log_warnx("reload: refused, xlbd is stopping");

@@ -14,6 +14,10 @@
 #define SLICE_NS 500000
 #define AT_ONCE 512		/* sets, then the clock is looked at */
 #define NS UINT64_C(1000000000)
+/* A closing flow of which nothing came for so long has ended: what follows a FIN
+ * or RST, late acknowledgements and what is sent again, is over by then. */
+#define ENDED_NS (10 * NS)
+#define IDLE_NS (60 * NS)
 
 /* Flows by how long ago they were used; the last one is the rest. */
 static const struct {
@@ -34,7 +38,9 @@ struct flows_scan {
 	uint64_t now;
 	uint64_t established, opening, closing;
 	uint64_t age[AGES];
-	uint64_t backend[XLB_BACKENDS];	/* by number */
+	struct flows_of {
+		uint32_t flows, idle, ended;
+	} backend[XLB_BACKENDS];	/* by number */
 	/* of one client: all its ports are tried */
 	json_t *found;		/* NULL: all are counted */
 	struct addr client;
@@ -57,6 +63,7 @@ static void
 entry_count(struct flows_scan *s, uint64_t entry)
 {
 	uint64_t age = lookup_age(entry, s->now);
+	struct flows_of *of;
 	size_t i = 0;
 
 	if (XLB_FLOW_BACKEND(entry) == 0 ||
@@ -71,7 +78,12 @@ entry_count(struct flows_scan *s, uint64_t entry)
 	while (age >= age_row[i].below && i + 1 < AGES)
 		i++;
 	s->age[i]++;
-	s->backend[XLB_FLOW_BACKEND(entry)]++;
+	of = &s->backend[XLB_FLOW_BACKEND(entry)];
+	of->flows++;
+	if ((entry & XLB_FLOW_CLOSING) && age >= ENDED_NS)
+		of->ended++;
+	else if (age >= IDLE_NS)
+		of->idle++;
 }
 
 static void
@@ -90,16 +102,18 @@ scan_result(const struct flows_scan *s)
 	const struct state *w = &s->d->wanted;
 	json_t *list = json_array(), *ages = json_object();
 	struct members members;
-	uint64_t n;
+	const struct flows_of *of;
 	size_t i;
 
 	members_init(&members, s->d->config->conf);
 	for (i = 0; i < w->nbackend; i++) {
-		n = s->backend[w->backend[i].number % XLB_BACKENDS];
-		json_array_append_new(list, json_pack("{s:o, s:o, s:I}",
+		of = &s->backend[w->backend[i].number % XLB_BACKENDS];
+		json_array_append_new(list, json_pack(
+		    "{s:o, s:o, s:I, s:I, s:I}",
 		    "address", addr_json(&w->backend[i].addr), "backends",
 		    members_json(&members, &w->backend[i].addr), "flows",
-		    (json_int_t)n));
+		    (json_int_t)of->flows, "idle", (json_int_t)of->idle,
+		    "ended", (json_int_t)of->ended));
 	}
 	free(members.row);
 	for (i = 0; i < AGES; i++)

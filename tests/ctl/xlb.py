@@ -220,14 +220,20 @@ EXITS = [
     (["drain", "/a"], None, 2, "neither"),
     (["drain", "a/b/c"], None, 2, "neither"),
     (["drain", "web/a", "web/b"], None, 2, "too many arguments"),
-    (["drain", "--wait", "web/a"], None, 2,
-     "xlb drain --wait is not available in this version\n"),
+    (["drain", "--wait", "web/a"], None, 4, "xlbd is not running: "),
+    (["drain", "--wait", "web/a"], reply(1, ["no pool is named web"]), 1,
+     "no pool is named web\n"),
+    (["drain", "--wait", "web"], None, 2, "neither"),
     (["drain", "web/a"], None, 4, "xlbd is not running: "),
     (["drain", "web/a"], reply(), 0, ""),
     (["drain", "node"], reply(1, ["permission denied"]), 1,
      "permission denied\n"),
     (["undrain", "node"], reply(), 0, ""),
-    (["undrain", "--wait", "node"], None, 2, "undrain has no option --wait"),
+    (["undrain", "--wait", "node"], None, 4, "xlbd is not running: "),
+    (["undrain", "-w", "node"], None, 2, "undrain has no option -w"),
+    (["undrain"], None, 2, "undrain wants an argument: POOL/BACKEND|node"),
+    (["undrain", "web/a"], reply(1, ["no"]), 1, "no\n"),
+    (["undrain", "web/a"], None, 4, "xlbd is not running: "),
     (["fingerprint"], None, 4, "xlbd is not running: "),
     (["fingerprint"], reply(web="0123456789abcdef"), 0, ""),
     (["bird-config"], None, 3, "/etc"),
@@ -363,6 +369,150 @@ def actions_say_what_they_did():
           r.stdout.split()[1], "version")
 
 
+class Draining:
+    """A daemon with a backend whose flows end, some at each look."""
+
+    def __init__(self, *left, health="up", state="drain", reason=""):
+        self.left, self.looks = list(left), 0
+        self.backend = {"name": "a", "address": "10.0.0.1", "state": state,
+                        "health": health, "reason": reason, "eligible": False}
+        self.node = {"state": "drain", "phase": "graceful_shutdown"}
+        self.packets = 1000
+
+    def status(self, _):
+        return reply(**self.node, pools=[{"name": "web", "backends":
+                                          [self.backend]}],
+                     addresses=[{"address": "192.0.2.1", "in_bird": False}],
+                     services=[{"ready": True, "addresses": ["192.0.2.1"]}],
+                     bird={})
+
+    def flows(self, _):
+        n = self.left[min(self.looks, len(self.left) - 1)]
+        self.looks += 1
+        if n is None:
+            return reply(1, ["the flows are being counted for another one"])
+        return reply(ages={"10s": n}, backends=[
+            {"address": "10.0.0.2", "flows": 77, "idle": 0, "ended": 0},
+            {"address": "10.0.0.1", "flows": n + 5, "idle": 1, "ended": 5}])
+
+    def stats(self, _):
+        return reply(reasons={"forward": self.packets, "no_service": 9})
+
+    def answers(self):
+        return {"drain": reply(), "undrain": reply(), "status": self.status,
+                "flows": self.flows, "stats": self.stats}
+
+
+@test
+def drain_waits_until_no_flow_is_left():
+    d = Draining(40, None, 20, 0)
+    with daemon(**d.answers()) as s:
+        r = xlb("drain", "--wait", "web/a", run_dir=s.dir)
+        equal(r.returncode, 0, r.stderr)
+        equal(re.fullmatch("web/a: no flows are left, after [3-9] s\n",
+                           r.stdout) is not None, True, r.stdout)
+        equal(r.stderr, "draining web/a: 40 flows left, 1 of them idle\n",
+              "a line a minute where there is no terminal")
+        equal(d.looks, 4, "looks")
+        d.looks = 3
+        j = json.loads(xlb("drain", "--wait", "web/a", "--json",
+                           run_dir=s.dir).stdout)
+        equal((j["schema"], j["object"], j["done"], j["flows"]),
+              (1, "web/a", True, 0), j)
+        d.looks = 0
+        status, text = on_terminal(["--run-dir", s.dir, "drain", "--wait",
+                                    "web/a"], 24, 80)
+        equal(status, 0)
+        frames = text.split("\r\033[K")
+        equal(frames[1], "draining web/a: 40 flows left, 1 of them idle")
+        equal(re.fullmatch("draining web/a: 20 flows left, 1 of them idle, "
+                           "[0-9.]+/s end, about [0-9]+ s", frames[3]) is not
+              None, True, frames)
+        equal(frames[-1].startswith("web/a: no flows are left, after "), True,
+              frames)
+    d = Draining(3, health="down", reason="timeout")
+    with daemon(**d.answers()) as s:
+        r = xlb("drain", "--wait", "web/a", run_dir=s.dir)
+        expect(r, 0, "web/a: it is down: timeout, after 0 s\n")
+    d = Draining(3, state="active")
+    with daemon(**d.answers()) as s:
+        expect(xlb("drain", "--wait", "web/a", run_dir=s.dir), 1, "",
+               "xlb: web/a: somebody else has changed its state, or removed "
+               "it\n")
+
+
+@test
+def a_drain_stays_when_nobody_waits_any_more():
+    d = Draining(40)
+    with daemon(**d.answers()) as s:
+        for args in ([], ["--json"]):
+            t = Terminal(["--run-dir", s.dir, "drain", "--wait", "web/a",
+                          *args], 24, 80)
+            try:
+                t.read(1)
+                os.write(t.fd, b"\x03")         # the terminal's Ctrl-C
+                equal(t.proc.wait(5), 1, "exit status")
+                text = t.read(1)
+                equal("interrupted: web/a stays drained, until xlb undrain "
+                      "web/a\n" in text.split("\r\033[K")[-1], True, text)
+                equal('"done": false' in text, bool(args), text)
+            finally:
+                t.close()
+        equal({r["command"] for r in s.requests}, {"drain", "status",
+                                                   "flows"})
+
+
+@test
+def a_node_is_drained_when_no_packet_comes():
+    d = Draining(4, 3, 0, 0, 0)
+    def stats(_):
+        if d.looks == 2:
+            d.node["phase"] = "withdrawn"
+        d.packets += 1000 if d.looks < 3 else 0
+        return reply(reasons={"forward": d.packets})
+    answers = d.answers()
+    answers["stats"] = stats
+    with daemon(**answers) as s:
+        r = xlb("drain", "--wait", "node", run_dir=s.dir)
+        equal(r.returncode, 0, r.stderr)
+        equal(r.stdout.startswith("node: no packets come any more, after "),
+              True, r.stdout)
+        equal(r.stderr, "draining node: still announced, with 65535:0, 4 "
+              "flows in the last 10 s\n")
+        equal(d.looks, 4, "not while packets come")
+
+
+@test
+def undrain_waits_until_it_serves():
+    d = Draining(0, state="active", reason="timeout")
+    d.node = {"state": "active", "phase": "serving"}
+    answers = d.answers()
+
+    def later(args):
+        threading.Timer(0.5, lambda: d.backend.update(eligible=True)).start()
+        return reply()
+    answers["undrain"] = later
+    with daemon(**answers) as s:
+        r = xlb("undrain", "--wait", "web/a", run_dir=s.dir)
+        equal((r.returncode, r.stderr), (0, "waiting for web/a: timeout\n"))
+        equal(r.stdout.startswith("web/a: takes new flows, after "), True,
+              r.stdout)
+    status = answers["status"]
+
+    def announced(args):
+        r = status(args)
+        r["result"]["addresses"][0]["in_bird"] = d.looks > 1
+        d.looks += 1
+        return r
+    answers["status"] = announced
+    with daemon(**answers) as s:
+        d.looks = 0
+        r = xlb("undrain", "--wait", "node", run_dir=s.dir)
+        equal(r.returncode, 0, r.stderr)
+        equal("1 of 1 addresses are announced" in r.stdout and d.looks == 3,
+              True, r.stdout)
+
+
 @test
 def detach_is_for_when_there_is_no_daemon():
     with daemon(status=reply()) as s:
@@ -430,7 +580,8 @@ class Terminal:
         self.fd = master
         self.proc = subprocess.Popen(
             [XLB, *args], stdin=slave, stdout=slave, stderr=slave,
-            env={**CLEAN, **dict(env)})
+            env={**CLEAN, **dict(env)}, start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
         os.close(slave)
         self.text = ""
 
