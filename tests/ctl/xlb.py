@@ -97,10 +97,19 @@ def daemon(**answers):
             server.close()
 
 
+SEEN = {}       # exit statuses by command, of all that was run
+
+
 def xlb(*args, run_dir="/nonexistent", stdin=""):
-    return subprocess.run([XLB, "--run-dir", run_dir, *args], input=stdin,
-                          capture_output=True, text=True, timeout=30,
-                          env=CLEAN, check=False)
+    r = subprocess.run([XLB, "--run-dir", run_dir, *args], input=stdin,
+                       capture_output=True, text=True, timeout=30,
+                       env=CLEAN, check=False)
+    rest = list(args)
+    while rest and rest[0].startswith("--"):    # all but --json have a value
+        rest = rest[1 if rest[0] == "--json" else 2:]
+    if rest:
+        SEEN.setdefault(rest[0], set()).add(r.returncode)
+    return r
 
 
 def expect(r, status, out=None, err=None):
@@ -236,6 +245,11 @@ EXITS = [
     (["undrain", "web/a"], None, 4, "xlbd is not running: "),
     (["fingerprint"], None, 4, "xlbd is not running: "),
     (["fingerprint"], reply(web="0123456789abcdef"), 0, ""),
+    *((([c], reply(1, ["no"]), 1, "no\n")) for c in
+      "diff services pools backends rings flows bgp fingerprint stop".split()),
+    *((([c, "a", "b", "c", "d"], None, 2, f"{c}: too many arguments")) for c in
+      "diff restart stop status stats services backends rings flows neighbors "
+      "fingerprint bird-config".split()),
     (["bird-config"], None, 3, "/etc"),
     (["import-keepalived"], None, 2, "import-keepalived wants an argument: FILE"),
     (["import-keepalived", "/nonexistent"], None, 3,
@@ -262,14 +276,18 @@ def exit_statuses():
         pathlib.Path(good).write_text(CONF)
         pathlib.Path(bad).write_text(CONF.replace("10.0.0.2", "10.0.0"))
         name = {GOOD: good, BAD: bad}
+        commands = usage_commands()
         for args, answer, status, err in EXITS:
             args = [name.get(a, a) for a in args]
-            if args[:1] == ["bird-config"]:
-                args = ["--config", "/etc/xlb/no-such.yaml", *args]
+            if args[:1] in (["bird-config"], ["diff"]) and len(args) == 1:
+                args = ["--config", "/etc/xlb/no-such.yaml" if args[0][0] == "b"
+                        else good, *args]
             if answer is None:
                 r = xlb(*args)
             else:
-                command = next(a for a in args if a[0] != "-")
+                command = next(a for a in args if a in commands)
+                if command in ("services", "pools", "backends", "bgp"):
+                    command = "status"      # parts of which they show
                 with daemon(**{command: answer}) as s:
                     r = xlb(*args, run_dir=s.dir)
             equal(r.returncode, status, f"{args}: {r.stderr}")
@@ -864,6 +882,32 @@ def live_view_draws_in_place_and_leaves_nothing():
 
 
 @test
+def live_view_follows_the_size_of_the_terminal():
+    small = json.loads((GOLDEN / "small.json").read_text())
+    with daemon(status=reply(**small)) as s:
+        t = Terminal(["--run-dir", s.dir, "status", "-w"], 24, 80)
+        try:
+            t.read(1.5)
+            before = len(t.text)
+            fcntl.ioctl(t.fd, termios.TIOCSWINSZ,
+                        struct.pack("HHHH", 10, 40, 0, 0))
+            begin = time.monotonic()
+            while "\033[J" not in t.text[before:].split("\033[H")[-1] or \
+                    "\033[H" not in t.text[before:]:
+                t.read(0.1)
+                equal(time.monotonic() - begin < 20, True, "drawn anew")
+            frame = t.text[before:].split("\033[H")[1].replace("\r", "")
+            lines = re.sub("\033\\[[0-9]*[mKJ]", "", frame).split("\n")
+            equal((len(lines) <= 10, max(map(len, lines)) <= 40), (True, True),
+                  lines)
+            os.write(t.fd, b"\x03")
+            equal(t.proc.wait(5), 0)
+            equal(t.read(1).endswith("\033[?25h\033[?1049l"), True, "clean")
+        finally:
+            t.close()
+
+
+@test
 def live_view_says_what_it_has_no_room_for():
     large = json.loads((GOLDEN / "troubled.json").read_text())
     down = dict(large["pools"][0]["backends"][0], eligible=False,
@@ -935,6 +979,43 @@ def manual_has_every_reason():
     page = page[page.index(".Sh REASONS"):]
     names = re.findall(r"^\.It Sy (.*)$", page[:page.index(".Sh ENV")], re.M)
     equal(names, xlb("completion", "reasons").stdout.split()[2:])
+
+
+BPFFS = pathlib.Path("/sys/fs/bpf")
+
+
+@test
+def detach_takes_the_pins_away():
+    if os.geteuid() != 0 or not os.path.ismount(BPFFS):
+        return "needs root and bpffs at /sys/fs/bpf"
+    pins = BPFFS / f"xlb-ctl{os.getpid()}"
+    pins.mkdir(mode=0o700)
+    try:
+        expect(xlb("--bpf-dir", str(pins), "detach", "--force"), 0,
+               "detached\n", "")
+        equal(pins.exists(), False, "the directory")
+    finally:
+        if pins.exists():
+            pins.rmdir()
+    return None
+
+
+@test
+def every_exit_status_is_in_the_manual():
+    """Whatever came before has run each command into each of its statuses."""
+    page = (TOP / "man/xlb.8").read_text()
+    page = page[page.index(".Sh EXIT STATUS"):page.index(".Sh EXAMPLES")]
+    manual = {m[0]: set(map(int, m[1].split())) for m in
+              re.findall(r"^\.It Cm (\S+)\n((?:[0-9] ?)+)$", page, re.M)}
+    equal(list(manual), usage_commands(), "commands")
+    for name in usage_commands():
+        want = manual[name]
+        if name == "detach" and (os.geteuid() != 0 or
+                                 not os.path.ismount(BPFFS)):
+            want = want - {0}
+        equal(SEEN[name], want, f"exit statuses of {name}")
+    named = set(map(int, re.findall(r"^\.It ([0-9]+)$", page, re.M)))
+    equal(set.union(*manual.values()), named, "those that are explained")
 
 
 def main(tests):
