@@ -417,7 +417,28 @@ def lookup_says_what_packets_do(n):
         check((rc, out, err) == (status, "", text), args, rc, out, err)
 
 
-CASES = [lookup_says_what_packets_do, lists_are_as_documented, said_as_it_happens, each_gets_its_own,
+def drain_waits(n):
+    """For real flows: none to wait for; then for one that never ends, until
+    nobody waits any more, and the drain stays."""
+    up(n)
+    rc, out, err = n.xlb("drain", "--wait", "web/a")
+    check(rc == 0 and out.startswith("web/a: no flows are left, after "), rc,
+          out, err)
+    check(n.xlb("undrain", "--wait", "web/a")[:1] == (0,), "undrain")
+    check(n.status()["pools"][0]["backends"][0]["eligible"], "waited for")
+    Client(n).send([80], count=40)
+    p = n.xlb_start("drain", "--wait", "web/a")
+    line = p.stderr.readline()
+    check(re.fullmatch("draining web/a: [1-9][0-9]* flows left\n", line), line)
+    p.send_signal(signal.SIGINT)
+    out, err = p.communicate(timeout=20)
+    check(p.returncode == 1 and out == "" and err == "interrupted: web/a stays "
+          "drained, until xlb undrain web/a\n", p.returncode, out, err)
+    check(n.status()["pools"][0]["backends"][0]["state"] == "drain", "not")
+
+
+CASES = [drain_waits, lookup_says_what_packets_do, lists_are_as_documented,
+         said_as_it_happens, each_gets_its_own,
          a_rare_one_among_many, only_so_many_readers, one_that_stops_reading,
          daemon_ends, reload_while_reading, text_and_count]
 
