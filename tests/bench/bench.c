@@ -28,6 +28,9 @@
 #define SLICES 33
 #define SLICE_MIN 5000		/* packets: each call waits for RCU, twice */
 #define REPEAT 2000000
+/* A flood does not pause: a slice takes as long as a window of the insert budget,
+ * which else begins anew in every other slice. */
+#define FLOOD 10
 #define ROW_SECONDS 20		/* no more for one case and number of flows */
 #define FLOWS_MAX 5
 #define BEGIN_PACKETS 8		/* of a flow, from SYN to the end */
@@ -142,7 +145,7 @@ side_slice(const struct side *s, uint32_t repeat)
 
 /* Slice after slice, the programs in turn; the first round warms up. */
 static int
-row_run(struct side *side, size_t n, uint32_t repeat)
+row_run(struct side *side, size_t n, uint32_t repeat, uint32_t longer)
 {
 	uint32_t slice = repeat / (SLICES - 1);
 	double until = seconds(CLOCK_MONOTONIC) + ROW_SECONDS;
@@ -154,7 +157,8 @@ row_run(struct side *side, size_t n, uint32_t repeat)
 		if (k > 2 && seconds(CLOCK_MONOTONIC) > until)
 			break;
 		for (i = 0; i < n; i++) {
-			side[i].ns[have] = side_slice(&side[i], slice);
+			side[i].ns[have] = side_slice(&side[i],
+			    slice * longer);
 			if (side[i].ns[have] < 0)
 				return -1;
 		}
@@ -267,12 +271,13 @@ row(struct bench *b, const struct bench_case *c, uint32_t flows, int xlb,
 	for (i = SIDE_XLB; i < n && e == 0 && (c->flags & BENCH_BEGUN); i++)
 		e = side_begin(&side[i], flows);
 	if (e == 0)
-		e = row_run(side, n, b->repeat);
+		e = row_run(side, n, b->repeat, c->flags & BENCH_BUDGET ?
+		    FLOOD : 1);
 	if (e == 0 && (c->flags & BENCH_BUDGET))
 		e = confirmed_check(c, confirmed);
 	if (e == 0) {
 		side[SIDE_XLB].insns = count_insns(side[SIDE_XLB].driver,
-		    c->action);
+		    c->action, c->flags & BENCH_BUDGET ? tables_budget() : 0);
 		e = side[SIDE_XLB].insns < 0 ? -1 : 0;
 	}
 	if (e == 0)

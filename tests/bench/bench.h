@@ -51,6 +51,7 @@ const struct bench_budget *bench_budget_find(const struct bench_case *c,
 int tables_open(const struct bench_case *c, uint32_t flows, bool frags,
     uint32_t *insns);
 uint64_t tables_confirmed(void);	/* entries, not closing */
+uint32_t tables_budget(void);	/* of new entries in a window */
 
 /* Somebody else's object, its maps pinned for the hook that fills them. */
 struct object {

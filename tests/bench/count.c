@@ -23,7 +23,7 @@
 
 #include "count.h"
 
-#define WARM 8192U		/* packets: more than a flood's budget */
+#define WARM 8192U		/* packets */
 #define COUNTED 4096U
 #define PERIOD 100		/* ns between two packets */
 #define TICK 64			/* packets in one of the kernel's ticks */
@@ -42,27 +42,27 @@ window_ns(void)
 }
 
 double
-count_insns(const struct driver_bpf *d, int action)
+count_insns(const struct driver_bpf *d, int action, uint32_t first)
 {
 	struct machine_program driver = {
 		.insn = bpf_program__insns(d->progs.driver),
 		.n = bpf_program__insn_cnt(d->progs.driver) }, xlb;
 	struct machine *m = machine_new();
-	uint64_t from = window_ns(), warm = 0;
+	uint64_t from = window_ns(), before = 0;
 	double counted;
-	uint32_t i;
+	uint32_t warm = first + WARM, i;
 	int got = action;
 
 	xlb.insn = engine_insns(&xlb.n);
-	for (i = 0; m != NULL && i < WARM + COUNTED && got == action; i++) {
-		if (i == WARM)
-			warm = machine_insns(m);
+	for (i = 0; m != NULL && i < warm + COUNTED && got == action; i++) {
+		if (i == warm)
+			before = machine_insns(m);
 		machine_clock(m, from + i * PERIOD, 1 + i / TICK);
 		got = machine_run(m, &driver, &xlb,
 		    (const void *)&d->rodata->frame, BENCH_FRAME);
 	}
 	counted = m == NULL || got != action ? -1 :
-	    (double)(machine_insns(m) - warm) / COUNTED;
+	    (double)(machine_insns(m) - before) / COUNTED;
 	if (counted < 0)
 		fprintf(stderr, "bench: interpreted: XDP action %d, not %d\n",
 		    m == NULL ? -1 : got, action);

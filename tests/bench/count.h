@@ -5,9 +5,9 @@
 
 struct driver_bpf;
 
-/* Of xlb for one of the driver's packets, on average, once the first few
+/* Of xlb for one of the driver's packets, on average, once `first` and a few
  * thousand have been there. -1 after saying why; also if one of them does not
  * end in `action`. */
-double count_insns(const struct driver_bpf *driver, int action);
+double count_insns(const struct driver_bpf *driver, int action, uint32_t first);
 
 #endif

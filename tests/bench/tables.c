@@ -192,7 +192,19 @@ flow_hash(const struct xlb_hash *hash, struct bench_frame *f, uint32_t id)
 	return hash_flow4(hash, a[0], a[1], ports, IPPROTO_TCP);
 }
 
-/* Where a set is full the flow has no entry, as on a node. */
+/* As the program does: in the last way that is free. Where a set is full the flow
+ * has no entry. */
+static void
+entry_put(__u64 *entry, uint64_t value)
+{
+	size_t way = XLB_FLOW_WAYS;
+
+	while (way > 0 && entry[way - 1] != 0)
+		way--;
+	if (way > 0)
+		entry[way - 1] = value;
+}
+
 static void
 flows_put(const struct xlb_settings *s, const struct bench_case *c,
     uint32_t flows)
@@ -202,8 +214,7 @@ flows_put(const struct xlb_settings *s, const struct bench_case *c,
 	struct bench_frame f = { 0 };
 	struct timespec now;
 	uint64_t hash, tick;
-	__u64 *entry;
-	size_t way, ring;
+	size_t ring;
 
 	c->build(&f);
 	ring = ((const uint8_t *)f.word)[ETH_HLEN] >> 4 == 6;
@@ -213,15 +224,17 @@ flows_put(const struct xlb_settings *s, const struct bench_case *c,
 	for (id = 0; id < flows; id++) {
 		hash = flow_hash(&s->hash, &f, id);
 		select = hash_select(hash);
-		entry = table[xlb_flow_row(hash, mask)].entry;
-		for (way = 0; way < XLB_FLOW_WAYS && entry[way] != 0; way++)
-			;
-		if (way == XLB_FLOW_WAYS)
-			continue;
 		word = rings[ring]->slot[hash_slot(select, RING_SIZE)];
-		entry[way] = XLB_FLOW(xlb_flow_tag(select, hash),
-		    XLB_SLOT_CUR(word), XLB_FLOW_CONFIRMED, tick);
+		entry_put(table[xlb_flow_row(hash, mask)].entry,
+		    XLB_FLOW(xlb_flow_tag(select, hash), XLB_SLOT_CUR(word),
+		    XLB_FLOW_CONFIRMED, tick));
 	}
+}
+
+uint32_t
+tables_budget(void)
+{
+	return tables->settings.flow_budget;
 }
 
 uint64_t
