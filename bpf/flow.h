@@ -257,14 +257,15 @@ xlb_flow_weakest(__u32 row, __u32 tick)
 	return best;
 }
 
-/* The way of this flow's entry; XLB_FLOW_WAYS: it has none. */
+/* The way of this flow's entry; XLB_FLOW_WAYS: it has none. Empty places are filled
+ * from the last one on. */
 static __always_inline __u32
 flow_find(const struct flow *f)
 {
 	const __u32 *half;
 	__u32 i;
 
-	for (i = 0; i < XLB_FLOW_WAYS; i++) {
+	for (i = XLB_FLOW_WAYS; i-- > 0;) {
 		half = (const __u32 *)&f->set->entry[i];
 		if (READ_ONCE(half[SYS_LITTLE]) == f->tag &&
 		    XLB_FLOW_BACKEND(READ_ONCE(half[!SYS_LITTLE])) != 0)
