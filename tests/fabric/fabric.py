@@ -496,13 +496,13 @@ services:
 
         wait(f"xlbd of {node} to answer", check, timeout)
 
-    def start_node(self, node):
+    def start_node(self, node, program=None):
         """xlbd alone; its BIRD has a life of its own."""
         d = lab.RUN / node
         for sub in ("run", "state", "bird"):
             (d / sub).mkdir(exist_ok=True)
-        self.daemon[node] = self.start(node, "xlbd", self.program("xlbd"),
-                                       *self.options(node))
+        self.daemon[node] = self.start(
+            node, "xlbd", program or self.program("xlbd"), *self.options(node))
         self.wait_answer(node)
 
     def stop_node(self, node):

@@ -88,13 +88,13 @@ def test_restart(fabric):
             fabric.wait_ready()
 
 
-def restart(fabric, node):
+def restart(fabric, node, program=None):
     """`xlb restart`; without a service manager the daemon may end."""
     fabric.must(node, "restart")
     with contextlib.suppress(lab.FabricError):
         fabric.daemon[node].exit(1)
     if not fabric.daemon[node].alive():
-        fabric.start_node(node)
+        fabric.start_node(node, program)
     fabric.wait_answer(node)
 
 
