@@ -111,6 +111,10 @@ UNIT_TESTS += tests/unit/test_lookup
 tests_unit_test_lookup_SOURCES = tests/unit/test_lookup.c tests/unit/unit.h
 tests_unit_test_lookup_LDADD = $(UNIT_LIBS)
 
+UNIT_TESTS += tests/unit/test_html
+tests_unit_test_html_SOURCES = tests/unit/test_html.c tests/unit/unit.h
+tests_unit_test_html_LDADD = $(UNIT_LIBS)
+
 UNIT_TESTS += tests/unit/test_metric
 tests_unit_test_metric_SOURCES = tests/unit/test_metric.c tests/unit/unit.h
 tests_unit_test_metric_LDADD = $(UNIT_LIBS)

@@ -60,12 +60,21 @@ utf8_length(const char *s)
 	return n;
 }
 
+/* What needs no look: most there is, and it is written at once. */
+#define PLAIN "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ" \
+	"0123456789.:-_ "
+
 static void
 label_value(FILE *out, const char *s)
 {
 	size_t n;
 
 	for (; *s != '\0'; s += n) {
+		n = strspn(s, PLAIN);
+		if (n > 0) {
+			fwrite(s, 1, n, out);
+			continue;
+		}
 		n = utf8_length(s);
 		if (n == 0) {
 			putc('?', out);

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "core/arena.h"
+#include "daemon/history.h"
 #include "io/file.h"
 #include "io/log.h"
 #include "io/maps.h"
@@ -377,7 +378,9 @@ daemon_start(struct daemon *d, struct config **c)
 		log_warnx("prober: %s", strerror(-rc));
 		return 1;
 	}
-	rc = documents_open(d);
+	rc = history_open(d);
+	if (rc >= 0)
+		rc = documents_open(d);
 	if (rc < 0) {
 		log_warnx("http: %s", strerror(-rc));
 		return 1;
@@ -417,6 +420,7 @@ daemon_close(struct daemon *d)
 {
 	handlers_close(d);
 	documents_close(d);
+	history_close(d);
 	http_close(d->http);
 	listeners_close(d);
 	flows_close(d);

@@ -75,6 +75,7 @@ struct status_ring;
 struct flows_scan;
 struct listeners;
 struct documents;
+struct history;
 /* What time asks for; see tidy.c. */
 struct tidy {
 	struct grace *grace;
@@ -152,6 +153,7 @@ struct daemon {
 	struct reload_wait reload;
 	struct listeners *listeners;	/* of events */
 	struct documents *documents;	/* for the HTTP helper */
+	struct history *history;
 	uint64_t epoch;		/* another one: config, wanted, announce or what
 				 * BIRD said is */
 	struct count count;

@@ -2,13 +2,13 @@
 /* Writes the documents that the HTTP helper asks for. */
 #include "daemon/document.h"
 
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "io/log.h"
 
 #define SLICE_NS 500000
-#define AT_ONCE 32		/* rows, then the clock is looked at */
 #define BEGINS_MAX 5		/* then it is written in one go */
 #define PATIENCE_US 500000ULL	/* a loop that is always busy gives it a turn
 				 * after that */
@@ -26,6 +26,7 @@ struct documents {
 
 static const struct document_kind *const kind[HTTP_DOCUMENTS] = {
 	[HTTP_METRICS] = &document_metrics,
+	[HTTP_PAGE] = &document_page,
 };
 
 static void
@@ -36,6 +37,8 @@ document_drop(struct document *doc)
 	free(doc->text);
 	free(doc->names);
 	free(doc->member);
+	free(doc->rate);
+	free(doc->change);
 	memset(doc, 0, sizeof(*doc));
 }
 
@@ -71,20 +74,22 @@ document_begin(struct documents *all)
 	doc->out = open_memstream(&doc->text, &doc->len);
 	if (doc->names == NULL || doc->out == NULL)
 		fatal("document");
+	__fsetlocking(doc->out, FSETLOCKING_BYCALLER);	/* one thread */
 	event_names_init(doc->names, d->config->conf, &d->wanted, d->link);
 	members_list(doc);
 	all->begins++;
 }
 
-/* The next rows. False: that was all. */
+/* The next row. False: that was all. */
 static bool
 document_write(struct document *doc, const struct document_kind *k)
 {
-	size_t n = k->rows(doc, doc->part), i;
+	size_t n;
 
 	if (doc->row == 0)
 		k->begin(doc, doc->part);
-	for (i = 0; i < AT_ONCE && doc->row < n; i++)
+	n = k->rows(doc, doc->part);
+	if (doc->row < n)
 		k->row(doc, doc->part, doc->row++);
 	if (doc->row < n)
 		return true;

@@ -30,6 +30,11 @@ struct document {
 	struct event_names *names;
 	struct doc_member *member;
 	size_t nmember;
+	uint64_t *rate;		/* packets per second, as conf->service; NULL:
+				 * not asked yet */
+	size_t room;		/* for backends, on the page */
+	struct log_changed *change;	/* NULL: not asked yet */
+	size_t nchange;
 	size_t part, row;	/* the next one to be written */
 	int64_t ns;		/* spent so far */
 };
@@ -45,5 +50,7 @@ struct document_kind {
 
 /* metrics_table.c */
 extern const struct document_kind document_metrics;
+/* page.c */
+extern const struct document_kind document_page;
 
 #endif

@@ -201,9 +201,8 @@ addresses_json(const struct status_input *in)
 	return list;
 }
 
-/* Why a backend takes no new flows: what its probe met with, if it is that. */
-static const char *
-member_reason(const struct state_member *m, const struct conf_check *check,
+const char *
+status_member_reason(const struct state_member *m, const struct conf_check *check,
     char buf[HEALTH_WHY_MAX])
 {
 	if (m->why == MEMBER_ELIGIBLE)
@@ -251,7 +250,7 @@ backends_json(const struct status_input *in, const struct state_pool *p,
 		    "state", backend_state_name[m->state],
 		    "state_since", state_since(in, p->conf->name, &b->address),
 		    "health", health_state_text(m->health),
-		    "reason", member_reason(m, p->conf->check, why),
+		    "reason", status_member_reason(m, p->conf->check, why),
 		    "since", time_json(m->health_row != NULL ?
 		    m->health_row->since : 0),
 		    "slots", (json_int_t)ring->slots[i],
@@ -450,6 +449,38 @@ slots_count(const uint32_t *word, uint32_t size, uint32_t *count)
 			count[XLB_SLOT_CUR(word[i])]++;
 }
 
+/* `word` and `count` are scratch. */
+static void
+ring_judge(const struct state *wanted, const struct state_pool *p,
+    struct ring_cache *rc, struct arena *a, uint32_t *word, uint32_t *count,
+    struct status_ring *out)
+{
+	const struct state_ring *ring = state_ring_find(wanted, p->conf->name);
+	size_t i;
+
+	memset(out, 0, sizeof(*out));
+	out->slots = arena_calloc(a, p->conf->nbackend + 1,
+	    sizeof(out->slots[0]));
+	if (ring == NULL)
+		return;
+	out->size = wanted->ring_size;
+	out->fingerprint = state_ring_fingerprint(rc, wanted, ring);
+	state_ring_words(rc, wanted, ring, word);
+	slots_count(word, wanted->ring_size, count);
+	for (i = 0; i < p->conf->nbackend; i++)
+		if (p->member[i].number > 0)
+			out->slots[i] = count[p->member[i].number];
+}
+
+void
+status_ring_of(const struct state *wanted, const struct state_pool *p,
+    struct ring_cache *rc, struct arena *a, struct status_ring *out)
+{
+	ring_judge(wanted, p, rc, a,
+	    arena_calloc(a, wanted->ring_size, sizeof(uint32_t)),
+	    arena_calloc(a, XLB_BACKENDS, sizeof(uint32_t)), out);
+}
+
 struct status_ring *
 status_rings(const struct state *wanted, struct ring_cache *rc, struct arena *a)
 {
@@ -457,25 +488,11 @@ status_rings(const struct state *wanted, struct ring_cache *rc, struct arena *a)
 	    sizeof(*list));
 	uint32_t *word = arena_calloc(a, wanted->ring_size, sizeof(*word));
 	uint32_t *count = arena_calloc(a, XLB_BACKENDS, sizeof(*count));
-	const struct state_pool *p;
-	const struct state_ring *ring;
-	size_t i, j;
+	size_t i;
 
-	for (i = 0; i < wanted->npool; i++) {
-		p = &wanted->pool[i];
-		list[i].slots = arena_calloc(a, p->conf->nbackend + 1,
-		    sizeof(list[i].slots[0]));
-		ring = state_ring_find(wanted, p->conf->name);
-		if (ring == NULL)
-			continue;
-		list[i].size = wanted->ring_size;
-		list[i].fingerprint = state_ring_fingerprint(rc, wanted, ring);
-		state_ring_words(rc, wanted, ring, word);
-		slots_count(word, wanted->ring_size, count);
-		for (j = 0; j < p->conf->nbackend; j++)
-			if (p->member[j].number > 0)
-				list[i].slots[j] = count[p->member[j].number];
-	}
+	for (i = 0; i < wanted->npool; i++)
+		ring_judge(wanted, &wanted->pool[i], rc, a, word, count,
+		    &list[i]);
 	return list;
 }
 

@@ -70,6 +70,14 @@ struct status_input {
 json_t *time_json(int64_t ns);	/* null: none */
 json_t *addr_json(const struct addr *a);
 
+/* Why a backend takes no new flows: what its probe met with, if it is that; ""
+ * if it does take them. */
+const char *status_member_reason(const struct state_member *m,
+    const struct conf_check *check, char buf[HEALTH_WHY_MAX]);
+
+/* Of one of wanted->pool. */
+void status_ring_of(const struct state *wanted, const struct state_pool *p,
+    struct ring_cache *rc, struct arena *a, struct status_ring *out);
 /* One row for each of wanted->pool, in `a`. */
 struct status_ring *status_rings(const struct state *wanted,
     struct ring_cache *rc, struct arena *a);

@@ -15,7 +15,7 @@
 
 struct http;
 
-enum http_document { HTTP_METRICS, HTTP_DOCUMENTS };
+enum http_document { HTTP_METRICS, HTTP_PAGE, HTTP_DOCUMENTS };
 #define HTTP_FRESH_MS 1000	/* a document is given out for so long */
 
 /* Forks the process. Before the loop and before any other descriptor is open.

@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "core/page_text.h"
 #include "io/http_wire.h"
 #include "io/probe_wire.h"
 
@@ -58,7 +59,8 @@ static struct {
 } me;
 
 static const char *const content_type[HTTP_DOCUMENTS] = {
-	[HTTP_METRICS] = "text/plain; version=0.0.4; charset=utf-8"
+	[HTTP_METRICS] = "text/plain; version=0.0.4; charset=utf-8",
+	[HTTP_PAGE] = "text/html; charset=utf-8"
 };
 
 static void
@@ -200,9 +202,9 @@ on_request(void *cls, struct MHD_Connection *c, const char *url,
 	if (k->closing)
 		return MHD_NO;
 	if ((strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0) ||
-	    strcmp(url, "/metrics") != 0)
+	    (strcmp(url, "/") != 0 && strcmp(url, "/metrics") != 0))
 		return answer(k, MHD_HTTP_NOT_FOUND, me.missing);
-	doc = HTTP_METRICS;
+	doc = url[1] == '\0' ? HTTP_PAGE : HTTP_METRICS;
 	r = document_get(doc);
 	if (r != NULL)
 		return answer(k, MHD_HTTP_OK, r);
@@ -257,6 +259,10 @@ document_response(enum http_document which, int fd, size_t len)
 	if (r == NULL)
 		_exit(1);
 	headers_common(r, content_type[which]);
+	if (which == HTTP_PAGE) {
+		header(r, "Content-Security-Policy", PAGE_POLICY);
+		header(r, "Referrer-Policy", "no-referrer");
+	}
 	return r;
 }
 
@@ -426,7 +432,7 @@ http_child(int fd)
 		_exit(1);
 	me.xlbd = fd;
 	me.last = &me.first;
-	me.missing = text_response("not found: there is /metrics\n");
+	me.missing = text_response("not found: there are / and /metrics\n");
 	me.unavailable = text_response("xlbd does not answer\n");
 	for (;;) {
 		info = me.mhd == NULL ? NULL : MHD_get_daemon_info(me.mhd,

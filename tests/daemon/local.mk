@@ -3,7 +3,7 @@
 DAEMON_TESTS = tests/daemon/test_node.py tests/daemon/test_views.py
 DAEMON_TESTS += tests/daemon/test_announce.py tests/daemon/test_json.py
 DAEMON_TESTS += tests/daemon/test_drift.py tests/daemon/test_metrics.py
-DAEMON_TESTS += tests/daemon/test_story.py
+DAEMON_TESTS += tests/daemon/test_story.py tests/daemon/test_page.py
 EXTRA_DIST += $(DAEMON_TESTS) tests/daemon/node.py tests/daemon/net.py
-EXTRA_DIST += tests/daemon/scrape.py
+EXTRA_DIST += tests/daemon/scrape.py tests/daemon/browser.py
 EXTRA_DIST += tests/golden/story.txt
