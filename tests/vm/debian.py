@@ -19,16 +19,17 @@ IMAGE = "linux-image-cloud-amd64"
 LISTS_AGE = 6 * 3600    # seconds, before the lists are asked for again
 # With what they need of others; what is built in is not missed.
 MODULES = """virtio_pci virtio_net virtio_rng veth 8021q bonding dummy macvlan
-    bridge tun sch_ingress cls_bpf ipip sit ip6_tunnel fou fou6 ip_vs""".split()
+    bridge tun sch_ingress cls_bpf ipip sit ip6_tunnel fou fou6 ip_vs virtio_blk
+    crc32c_generic ext4""".split()
 
 
 def say(text):
     print(f"# {text}", flush=True)
 
 
-def run(*argv, **kw):
+def run(*argv, seconds=300, **kw):
     p = subprocess.run([str(a) for a in argv], stdout=subprocess.PIPE,
-                       stderr=subprocess.PIPE, text=True, timeout=300, **kw)
+                       stderr=subprocess.PIPE, text=True, timeout=seconds, **kw)
     if p.returncode != 0:
         raise RuntimeError(f"{' '.join(map(str, argv))}: {p.returncode}\n"
                            f"{p.stderr}{p.stdout}")

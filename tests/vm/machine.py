@@ -20,9 +20,10 @@ BAD = re.compile(r"Kernel panic|BUG: |WARNING: |Oops|Call Trace|"
 
 
 class Machine:
-    """Its console is kept as `console`, lines."""
+    """Its console is kept as `console`, lines. What it writes to the disk, the
+    root file system if there is one, is lost."""
 
-    def __init__(self, kernel, initramfs, cpus, memory):
+    def __init__(self, kernel, initramfs, cpus, memory, disk=None):
         self.console, self.done = [], threading.Event()
         self.ready = threading.Event()
         self.qemu = subprocess.Popen(
@@ -37,7 +38,10 @@ class Machine:
              "-device", "virtio-rng-pci", "-device",
              "virtio-net-pci,netdev=n", "-netdev",
              "user,id=n,restrict=on,ipv6=off,"
-             f"hostfwd=tcp:127.0.0.1:{GUEST_PORT}-:{GUEST_PORT}"],
+             f"hostfwd=tcp:127.0.0.1:{GUEST_PORT}-:{GUEST_PORT}",
+             *(["-device", "virtio-blk-pci,drive=d", "-drive",
+                f"id=d,if=none,format=raw,snapshot=on,file={disk}"]
+               if disk else [])],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, text=True, errors="replace")
         threading.Thread(target=self.read_console, daemon=True).start()

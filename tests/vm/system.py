@@ -12,7 +12,8 @@ from debian import Archive, SUITES, run, say
 from image import HERE, Root, busybox_root
 
 PACKAGES = """systemd systemd-sysv bird2 iproute2 dash mount procps libbpf1
-    libc-bin libcurl4 libelf1 libjansson4 libmnl0 libsystemd0 libyaml-0-2""".split()
+    libc-bin libcurl4 libelf1 libjansson4 libmicrohttpd12 libmnl0 libsystemd0
+    libyaml-0-2""".split()
 # What only configures packages.
 NEEDLESS = ("perl", "libperl", "dpkg", "tar", "usrmerge", "debconf", "ucf",
             "adduser", "libfile-find", "libtext-glob", "libnumber-compare")
@@ -86,6 +87,20 @@ def early(work, busybox):
     return out
 
 
+def agent(root, busybox, *scripts):
+    """What runs commands there, and its scripts."""
+    tree = root.path / TREE
+    for name in ("agent", "serve", "lib.sh", *scripts):
+        root.copy(HERE / "guest" / name, f"/{TREE}/guest/{name}")
+    root.copy(busybox, f"/{TREE}/guest/busybox")
+    units = tree / "etc/systemd/system"
+    wants = units / "multi-user.target.wants"
+    wants.mkdir(parents=True)
+    shutil.copy(HERE / "guest/agent.service", units)
+    (wants / "agent.service").symlink_to("../agent.service")
+    (tree / "b").mkdir()
+
+
 def installed(work, build, busybox):
     """What `make install` installs, the scripts of the guest, and users."""
     root = Root(work / "installed")
@@ -96,15 +111,7 @@ def installed(work, build, busybox):
     for path in tree.rglob("*"):
         if path.is_file() and path.parent.name in ("bin", "sbin"):
             subprocess.run(["strip", path], stderr=subprocess.DEVNULL)
-    for name in ("agent", "serve", "lib.sh", "unit.sh"):
-        root.copy(HERE / "guest" / name, f"/{TREE}/guest/{name}")
-    units = tree / "etc/systemd/system"
-    wants = units / "multi-user.target.wants"
-    wants.mkdir(parents=True)
-    shutil.copy(HERE / "guest/agent.service", units)
-    (wants / "agent.service").symlink_to("../agent.service")
-    (tree / "b").mkdir()
-    root.copy(busybox, f"/{TREE}/guest/busybox")
+    agent(root, busybox, "unit.sh")
     root.write(f"/{TREE}/etc/passwd", "root:x:0:0::/root:/bin/sh\n"
                "nobody:x:65534:65534::/:/bin/false\n"
                "bird:x:990:990::/run/bird:/bin/false\n")
