@@ -40,7 +40,7 @@ ip -6 route add default via 2001:db8:1::1
 RUN = set("ip sysctl echo head chmod mv xlb xlbd xlb-decap birdc".split())
 # Looked at by a stand-in, see STANDIN.
 STANDIN = {
-    "systemctl": "",
+    "systemctl": "", "journalctl": "",
     # installs, builds and restarts: other tests do that to a whole system
     "apt": "", "reboot": "", "adduser": "", "modprobe": "", "jq": "",
     "dpkg-buildpackage": "", "make": "", "./bootstrap": "", "./configure": "",
@@ -129,8 +129,8 @@ class Sandbox:
         for name in STANDIN:
             if "/" not in name:
                 self.command(name, "true")
-        self.command("systemctl", f"{sys.executable} {__file__} --systemctl "
-                     "\"$@\"")
+        for name in ("systemctl", "journalctl"):
+            self.command(name, f"{sys.executable} {__file__} --{name} \"$@\"")
         shutil.copy(SRC / "etc/example.yaml", self.dir / "xlb.yaml")
         shutil.copy(SRC / "etc/example.yaml", self.dir / "xlb.yaml.new")
         shutil.copy(SRC / "tests/golden/keepalived/01-dr.conf",
@@ -351,9 +351,23 @@ def systemctl(args):
             raise SystemExit(f"{unit}: no such unit")
 
 
+def journalctl(args):
+    """The stand-in: what it selects by is what the log has."""
+    log = "".join(p.read_text() for p in (SRC / "src/io").glob("log*.[ch]"))
+    for arg in args:
+        field, sign, value = arg.partition("=")
+        if sign and (field not in log or
+                     field == "MESSAGE_ID" and value not in log):
+            raise SystemExit(f"{arg}: not in the log")
+    systemctl(["status", *(b for a, b in zip(args, args[1:]) if a == "-u")])
+
+
 def main():
     if sys.argv[1:2] == ["--systemctl"]:
         systemctl(sys.argv[2:])
+        return 0
+    if sys.argv[1:2] == ["--journalctl"]:
+        journalctl(sys.argv[2:])
         return 0
     missing = [t for t in ("ip", "bird", "birdc", "unshare")
                if shutil.which(t) is None]
