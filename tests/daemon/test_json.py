@@ -121,6 +121,8 @@ def others_are_as_documented(n):
     got = show(n, "restart", "--flush")
     check(set(got) == {"schema", "errors", "warnings", "restarted"} and
           got["restarted"] is True, got)
+    # sessions are known by then, to both that are compared
+    wait("BIRD", lambda: show(n, "status")["bird"]["status"] == "synced", 30)
     bgp = show(n, "bgp")
     status = show(n, "status")
     check(keys(bgp) == {"schema": None, "bird": keys(status["bird"]),
