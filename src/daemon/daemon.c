@@ -467,7 +467,7 @@ daemon_run(const struct options *opt, struct prober *prober,
 	daemon_close(&d);
 	if (d.again) {
 		pass_tun(d.tun);
-		notify_alive();	/* the manager's clock runs on */
+		notify_again();
 	}
 	return rc;
 }

@@ -10,7 +10,8 @@
 
 void notify_ready(const char *status);
 void notify_status(const char *status);
-void notify_alive(void);		/* the watchdog's clock begins anew */
+/* This process begins anew: until notify_ready() the watchdog waits longer. */
+void notify_again(void);
 void notify_reloading(void);
 void notify_stopping(void);
 void notify_extend(uint64_t usec);	/* EXTEND_TIMEOUT_USEC */

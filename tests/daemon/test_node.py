@@ -359,17 +359,26 @@ def flush_goes_on(n):
         s.bind(str(path))
         s.settimeout(0.2)
         n.configure()
-        n.start_xlbd(env={**os.environ, "NOTIFY_SOCKET": str(path)})
+        n.start_xlbd(env={**os.environ, "NOTIFY_SOCKET": str(path),
+                          "WATCHDOG_USEC": "20000000"})
         wait("the address to be announced", n.announced)
-        while b"READY=1" not in s.recv(4096):
+        while b"WATCHDOG_USEC=20000000" not in s.recv(4096):
             pass
         rc, _, err = n.xlb("restart", "--flush")
         check(rc == 0, err)
-        said = s.recv(4096)
-        check(said.startswith(b"READY=1"), "the service manager hears", said)
+        # a start may take longer than the loop may be silent
+
+        def hear():
+            while (said := s.recv(4096)) == b"WATCHDOG=1":
+                pass
+            return said
+        said = [hear() for _ in range(3)]
+        check([x.split(b"\n")[-1] for x in said if b"STATUS" not in x] ==
+              [b"WATCHDOG_USEC=60000000", b"WATCHDOG_USEC=20000000"] and
+              said[1].startswith(b"READY=1"), "the service manager hears", said)
         rc, _, err = n.xlb("stop")
         check(rc == 0, err)
-        check(s.recv(4096) == b"STOPPING=1", "no word of a stop")
+        check(hear() == b"STOPPING=1", "no word of a stop")
     path.unlink()
 
 
