@@ -14,7 +14,8 @@ EXTRA_DIST += tests/fabric/test_network.py tests/fabric/test_wrapper.py \
 	tests/fabric/test_lifecycle.py tests/fabric/test_forward.py \
 	tests/fabric/test_events.py tests/fabric/test_stable.py \
 	tests/fabric/streams.py tests/fabric/test_supervised.py \
-	tests/fabric/test_peers.py tests/fabric/test_tunnel.py
+	tests/fabric/test_peers.py tests/fabric/test_tunnel.py \
+	tests/fabric/test_many.py tests/fabric/accept_stub.py
 
 noinst_DATA += tests/fabric/veth.bpf.o
 CLEANFILES += tests/fabric/veth.bpf.o
