@@ -181,6 +181,10 @@ enum health_state health_verdict(const struct conf_check *check,
     const struct health_paths *paths, const struct addr *addr,
     const struct health_table *t, const struct health_row **row);
 
+/* A check asks a service's addresses through tunnels: the default where what the
+ * service forwards by is one. */
+bool health_is_tunnelled(const struct conf_check *check,
+    const struct conf_service *s);
 /* A VIP that is also the host's own address (`local`, sorted) cannot be asked
  * through a tunnel: the probe would be answered here. One row in `dg` each. */
 void health_local_check(const struct conf *c, const struct addr *local,

@@ -22,9 +22,8 @@ has_own_port(const struct conf_check *check)
 	return check->port != 0 || check->type == CHECK_ICMP;
 }
 
-/* Of a service's kind the default is tunnel where there is one. */
-static bool
-is_tunnelled(const struct conf_check *check, const struct conf_service *s)
+bool
+health_is_tunnelled(const struct conf_check *check, const struct conf_service *s)
 {
 	if (check->type == CHECK_EXEC)
 		return false;	/* its sockets are its own */
@@ -74,7 +73,7 @@ port_add(struct arena *a, struct health_paths *out,
 {
 	size_t i;
 
-	if (!is_tunnelled(check, s)) {
+	if (!health_is_tunnelled(check, s)) {
 		path_add(a, out, NULL, port, FORWARD_IPIP);
 		return;
 	}
@@ -120,7 +119,7 @@ health_local_check(const struct conf *c, const struct addr *local, size_t n,
 	for (i = 0; i < c->nservice; i++) {
 		s = &c->service[i];
 		if (s->pool->check == NULL ||
-		    !is_tunnelled(s->pool->check, s))
+		    !health_is_tunnelled(s->pool->check, s))
 			continue;
 		for (k = 0; k < s->naddress; k++)
 			if (rows_find(&s->address[k].address, local, n,

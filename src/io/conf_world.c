@@ -50,8 +50,7 @@ conf_world_check(const struct conf *c, enum diag_level level, struct diag *dg)
 	for (i = 0; i < c->ncheck; i++)
 		if (c->check[i].type == CHECK_EXEC)
 			user_check(&c->check[i], level, dg);
-	if (dg->errors == errors)
-		return 0;
+	reply_filter_check(c, dg);
 	diag_sort(dg);
-	return -1;
+	return dg->errors == errors ? 0 : -1;
 }

@@ -15,4 +15,7 @@
 int conf_world_check(const struct conf *c, enum diag_level level,
     struct diag *dg);
 
+/* Warns of each interface that would drop replies to checks. */
+void reply_filter_check(const struct conf *c, struct diag *dg);
+
 #endif

@@ -234,6 +234,40 @@ def first_configuration(n):
     reload_is(n, 1, "nope0")
 
 
+def replies_filtered(n):
+    """rp_filter 1, and no way back to the VIP by that interface."""
+    def warned(*words):
+        reload = n.xlb("reload")
+        told = n.xlb("check", n.file)
+        check(reload[0] == 0 and told[0] == 0, reload, told)
+        for err in (reload[2], told[2]):
+            check(("rp_filter of eth0 is 1" in err) == bool(words) and
+                  all(w in err for w in words), err)
+
+    more = "checks: {c: {type: tcp}}"
+    sysctl = n.inside("sysctl", "-q", "-w")
+    none = [f"net.ipv4.conf.{key}.rp_filter=0" for key in ("eth0", "all")]
+    n.configure(more=more, pool="check: c, ")
+    n.start_xlbd()
+    node.run(*sysctl, *none)
+    warned()
+    try:
+        for key in ("eth0", "all"):
+            node.run(*sysctl, f"net.ipv4.conf.{key}.rp_filter=1")
+            warned("xlb.yaml:2:", "warning: interfaces[0].name: ", VIP)
+            node.run("ip", "-n", n.ns, "route", "add", VIP, "via",
+                     "10.0.1.254")
+            warned()
+            node.run("ip", "-n", n.ns, "route", "del", VIP)
+            node.run(*sysctl, *none)
+        node.run(*sysctl, "net.ipv4.conf.eth0.rp_filter=1")
+        n.configure(more=more.replace("tcp", "tcp, via: direct"),
+                    pool="check: c, ")
+        warned()
+    finally:
+        node.run(*sysctl, *none)
+
+
 def diff_opens_nothing(n):
     """FILE is the client's: its key_file must not make xlbd open things."""
     up(n)
@@ -535,6 +569,7 @@ CASES = (
     ("BIRD's directory is made again", directory_goes),
     ("a restart refuses what a reload refuses", restart_refuses),
     ("what a node that serves nothing takes", first_configuration),
+    ("replies that rp_filter drops are warned of", replies_filtered),
     ("diff opens no file that the client names", diff_opens_nothing),
     ("a reload says a warning once", warnings_once),
     ("200 reloads leave no descriptor", reloads_leave_nothing),
