@@ -138,6 +138,17 @@ probe_on_link(const struct pkt *p)
 	    get64(p->hop->gateway + 8) == get64(p->to->addr + 8);
 }
 
+/* The device takes it: what the path carries is what some probes are to find
+ * out, so the row's MTU, which follows from that, does not count. */
+static __always_inline int
+probe_fits(struct __sk_buff *skb, const struct pkt *p, const struct encap *e)
+{
+	__u32 len = p->len + e->outer_len;
+
+	return bpf_check_mtu(skb, p->hop->ifindex, &len, 0, 0) ==
+	    BPF_MTU_CHK_RET_SUCCESS;
+}
+
 static __always_inline int
 probe_wrap(struct __sk_buff *skb, struct pkt *p, int v6, __u32 form)
 {
@@ -162,7 +173,7 @@ probe_wrap(struct __sk_buff *skb, struct pkt *p, int v6, __u32 form)
 		e.outer_len += PARSE_UDP_LEN;
 		sum = outer_inner_sum(p->ip, v6, p->proto, p->l4_len);
 	}
-	if (p->len + e.outer_len > p->hop->mtu)
+	if (!probe_fits(skb, p, &e))
 		return -1;
 	return outer6 ? probe_write(skb, p, &e, sum, 1) :
 	    probe_write(skb, p, &e, sum, 0);

@@ -119,6 +119,10 @@ UNIT_TESTS += tests/unit/test_metric
 tests_unit_test_metric_SOURCES = tests/unit/test_metric.c tests/unit/unit.h
 tests_unit_test_metric_LDADD = $(UNIT_LIBS)
 
+UNIT_TESTS += tests/unit/test_path_mtu
+tests_unit_test_path_mtu_SOURCES = tests/unit/test_path_mtu.c tests/unit/unit.h
+tests_unit_test_path_mtu_LDADD = $(UNIT_LIBS)
+
 UNIT_TESTS += tests/unit/test_heap
 tests_unit_test_heap_SOURCES = tests/unit/test_heap.c tests/unit/unit.h
 tests_unit_test_heap_LDADD = $(UNIT_LIBS)

@@ -9,6 +9,7 @@
 #include "core/arena.h"
 #include "core/hash_key.h"
 #include "core/ids.h"
+#include "core/path_mtu.h"
 #include "core/rows.h"
 #include "core/state_build.h"
 
@@ -102,8 +103,21 @@ hop_found(const struct state *found, const struct state_nexthop **by_number,
 	    by_number[old->nexthop];
 }
 
-/* Finds each backend's way out, with the tunnel's MTU where that is less than
- * the link's: the packet program then compares with one number. While its
+/* What goes that way to the backend: the packet program then compares with one
+ * number. */
+static uint16_t
+hop_mtu(const struct state_input *in, const struct state_nexthop *hop,
+    const struct addr *addr)
+{
+	uint32_t mtu = hop->mtu, narrow;
+
+	if (in->conf->tunnel_mtu != 0 && mtu > in->conf->tunnel_mtu)
+		mtu = in->conf->tunnel_mtu;
+	narrow = in->paths != NULL ? path_narrow(in->paths, addr) : 0;
+	return (uint16_t)(narrow != 0 && mtu > narrow ? narrow : mtu);
+}
+
+/* Finds each backend's way out, with the MTU of the path. While its
  * neighbour is being asked for, which takes a second at most, the one that the
  * maps have is kept. */
 static void
@@ -111,7 +125,6 @@ hops_find(struct state_build *b)
 {
 	const struct state *found = b->in->found;
 	const struct hop_table *t = b->in->hops;
-	uint32_t mtu = b->in->conf->tunnel_mtu;
 	const struct state_nexthop **by_number;
 	const struct hop *h;
 	const struct addr *addr;
@@ -136,8 +149,7 @@ hops_find(struct state_build *b)
 		case HOP_OK:
 			row = arena_calloc(b->a, 1, sizeof(*row));
 			*row = h->nexthop;
-			if (mtu != 0 && row->mtu > mtu)
-				row->mtu = (uint16_t)mtu;
+			row->mtu = hop_mtu(b->in, row, addr);
 			out->nexthop = row;
 			break;
 		case HOP_RESOLVING:

@@ -18,6 +18,7 @@
 #include "xlb_abi.h"
 
 struct arena;
+struct path_table;
 
 #define STATE_VIP_IDS 65536	/* ids are 1..65535 */
 
@@ -191,6 +192,7 @@ struct state_input {
 	const struct conf *conf;
 	const struct override_list *overrides;
 	const struct health_table *health;
+	const struct path_table *paths;	/* NULL: nothing is known of any */
 	const struct hop_table *hops;
 	const struct addr *local;	/* the host's own addresses, sorted */
 	size_t nlocal;

@@ -331,6 +331,7 @@ config_apply(struct daemon *d, struct config *c)
 	d->ring = NULL;
 	documents_listen(d, c->conf);
 	reconcile_now(d);
+	path_follow(d);
 	if (d->started)
 		lifecycle_update(d, "node.state in the file");
 }

@@ -387,6 +387,7 @@ daemon_start(struct daemon *d, struct config **c)
 	}
 	overrides_load(d);
 	health_adopt(d);
+	path_adopt(d);
 	d->start = daemon_now();
 	d->started_at = daemon_realtime();
 	config_apply(d, *c);
@@ -437,6 +438,7 @@ daemon_close(struct daemon *d)
 	overrides_free(&d->overrides);
 	free(d->health.row);
 	free(d->health_target);
+	free(d->paths.row);
 	free(d->link);
 	free(d->verdict.why);
 	arena_free(d->arena);

@@ -12,6 +12,7 @@
 #include "core/announce.h"
 #include "core/conf.h"
 #include "core/options.h"
+#include "core/path_mtu.h"
 #include "core/state.h"
 #include "core/surge.h"
 #include "daemon/count.h"
@@ -117,6 +118,7 @@ struct daemon {
 	struct health_table health;
 	struct health_target *health_target;
 	bool tunnelled;		/* some of them are asked through a tunnel */
+	struct path_table paths;	/* to the backends of these */
 	struct tunnel *tunnel;
 	struct override_list overrides;	/* rows and names on the heap */
 
@@ -216,10 +218,20 @@ void health_adopt(struct daemon *d);	/* verdicts of an earlier xlbd */
 void health_follow(struct daemon *d, const struct conf *c);
 /* The pinned verdicts are those that are known here. How many were not. */
 size_t health_mend(struct daemon *d);
-/* Numbers and ways of backends may have changed, or what leads probes there. */
-void health_mark(struct daemon *d);
+/* Numbers and ways of backends may have changed, or what leads probes there. `s`:
+ * what the maps hold. */
+void health_mark(struct daemon *d, const struct state *s);
 void health_result(size_t id, enum probe_result r, uint16_t detail,
     const char *said, void *arg);
+/* How a target is reached: by the number that its backend has in the maps, and
+ * from the address that packets to it come from if it is of the VIP's family.
+ * 0: not now. */
+uint32_t health_target_mark(const struct daemon *d, const struct state *s,
+    const struct health_target *t, struct addr *src);
+
+/* path_run.c */
+void path_adopt(struct daemon *d);	/* as an earlier xlbd found them */
+void path_follow(struct daemon *d);	/* after health_follow() */
 
 /* reconcile.c */
 void reconcile_soon(struct daemon *d);	/* this turn of the loop */

@@ -204,6 +204,7 @@ handle_status(struct daemon *d, struct ctl_request *rq, const json_t *args)
 			.surge_seconds = d->tidy.surge.seconds,
 		},
 		.link = d->link, .wanted = &d->wanted, .ring = rings(d),
+		.paths = &d->paths,
 		.announce = &d->announce, .bird = d->bird, .change = change,
 		.nchange = log_changes(change, STATUS_CHANGES),
 	};

@@ -139,14 +139,11 @@ health_mend(struct daemon *d)
 	return m.n;
 }
 
-/* How a target is reached: by the number that its backend has in the maps, and
- * from the address that packets to it come from if it is of the VIP's family.
- * 0: not now; a VIP that this node has itself would be asked here. */
-static uint32_t
-target_mark(const struct daemon *d, const struct health_target *t,
-    struct addr *src)
+/* A VIP that this node has itself would be asked here. */
+uint32_t
+health_target_mark(const struct daemon *d, const struct state *s,
+    const struct health_target *t, struct addr *src)
 {
-	const struct state *s = &d->wanted;
 	const struct hop_table *hops = netlink_hops(d->nl);
 	const struct state_backend *b;
 	const struct state_vip *vip;
@@ -166,7 +163,7 @@ target_mark(const struct daemon *d, const struct health_target *t,
 }
 
 void
-health_mark(struct daemon *d)
+health_mark(struct daemon *d, const struct state *s)
 {
 	const struct health_target *t;
 	struct addr src;
@@ -185,7 +182,7 @@ health_mark(struct daemon *d)
 		t = &d->health_target[i];
 		if (addr_is_zero(&t->vip))
 			continue;
-		mark = target_mark(d, t, &src);
+		mark = health_target_mark(d, s, t, &src);
 		prober_mark(d->prober, i, mark, &src);
 	}
 }

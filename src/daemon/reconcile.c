@@ -36,6 +36,7 @@ reconcile_input(const struct daemon *d, const struct conf *conf,
 		.conf = conf,
 		.overrides = &d->overrides,
 		.health = &d->health,
+		.paths = &d->paths,
 		.hops = netlink_hops(d->nl),
 		.surge = d->tidy.surge.on,
 		.now = daemon_realtime(),
@@ -253,7 +254,7 @@ run_keep(struct run *r, const struct announce *next)
 	d->arena = r->arena;
 	ring_cache_trim(d->rings, &d->wanted);
 	listeners_follow(d);
-	health_mark(d);
+	health_mark(d, &d->wanted);
 	config_free(d->config->retired);
 	d->config->retired = NULL;
 }

@@ -230,6 +230,16 @@ state_since(const struct status_input *in, const char *pool,
 	return json_null();
 }
 
+/* null: not known. */
+static json_t *
+path_json(const struct path_table *t, const struct addr *backend)
+{
+	const struct path_mtu *p = path_find(t, backend);
+
+	return p == NULL || p->carries == 0 ? json_null() :
+	    json_integer(p->carries);
+}
+
 static json_t *
 backends_json(const struct status_input *in, const struct state_pool *p,
     const struct status_ring *ring)
@@ -244,7 +254,7 @@ backends_json(const struct status_input *in, const struct state_pool *p,
 		b = &p->conf->backend[i];
 		m = &p->member[i];
 		json_array_append_new(list, json_pack(
-		    "{s:s, s:o, s:I, s:s, s:o, s:s, s:s, s:o, s:I, s:b}",
+		    "{s:s, s:o, s:I, s:s, s:o, s:s, s:s, s:o, s:I, s:b, s:o}",
 		    "name", b->name, "address", addr_json(&b->address),
 		    "weight", (json_int_t)b->weight,
 		    "state", backend_state_name[m->state],
@@ -254,7 +264,8 @@ backends_json(const struct status_input *in, const struct state_pool *p,
 		    "since", time_json(m->health_row != NULL ?
 		    m->health_row->since : 0),
 		    "slots", (json_int_t)ring->slots[i],
-		    "eligible", m->why == MEMBER_ELIGIBLE));
+		    "eligible", m->why == MEMBER_ELIGIBLE,
+		    "path_mtu", path_json(in->paths, &b->address)));
 	}
 	return list;
 }

@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include "core/announce.h"
+#include "core/path_mtu.h"
 #include "core/plan.h"
 #include "core/state.h"
 #include "io/bird.h"
@@ -61,6 +62,7 @@ struct status_input {
 	struct status_flows flows;
 	const struct state *wanted;
 	const struct status_ring *ring;	/* as wanted->pool */
+	const struct path_table *paths;
 	const struct announce *announce;
 	const struct bird *bird;	/* NULL: no bgp: section */
 	const struct log_changed *change;	/* the newest first */

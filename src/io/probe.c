@@ -14,6 +14,7 @@
 
 #include "core/conf.h"
 #include "core/heap.h"
+#include "core/path_mtu.h"
 #include "io/log.h"
 #include "io/probe_wire.h"
 
@@ -22,6 +23,7 @@
 #define RESTART_MS 1000		/* between starts of probers that end at once */
 #define BUSY_MS 50		/* until a command's turn is looked for again */
 #define RETRY_MS 10		/* after the kernel was short of something */
+#define PATH_RETRY_MS 5000	/* where a path cannot be asked now */
 #define MSEC 1000000LL		/* in ns */
 #define NONE UINT32_MAX
 
@@ -41,6 +43,8 @@ struct target {
 	int64_t grid;		/* ns: the last turn, without jitter */
 	uint32_t flight;	/* NONE: not being probed */
 	bool commanded;		/* by a command that runs */
+	bool path;		/* is one of `path`, not a check's */
+	uint16_t size;		/* of what a path is asked; else 0 */
 };
 
 /* A request that the prober may hold. Rows are never freed or moved: their
@@ -67,8 +71,10 @@ struct prober {
 	int64_t launch_at;	/* a launcher, where there is none */
 	int64_t took;		/* ns, the probe that ended last */
 
-	struct target **target;
-	size_t n;
+	struct target **target, **path;
+	size_t n, npath;
+	path_ask_fn path_ask;
+	path_said_fn path_said;
 	struct probe_checks checks;
 	uint64_t phase, seed;
 	struct heap due, overdue;
@@ -159,6 +165,21 @@ target_landed(struct prober *p, struct target *t)
 	t->commanded = false;
 }
 
+/* Is in no heap now: tells how it ended, and its next turn. */
+static void
+target_ended(struct prober *p, struct target *t, const struct probe_end *end)
+{
+	int64_t now = probe_now().ns;
+
+	if (t->path) {
+		heap_put(&p->due, &t->node, now + MSEC *
+		    p->path_said(t->index, end->result, p->arg));
+		return;
+	}
+	target_next(p, t, now);
+	p->fn(t->index, end->result, end->detail, end->said, p->arg);
+}
+
 /* Nothing that was under way will be heard of any more: all of it is due. */
 static void
 prober_lost(struct prober *p, const char *why)
@@ -200,6 +221,7 @@ static bool
 answer_read(struct prober *p)
 {
 	struct probe_answer a;
+	struct probe_end end;
 	struct flight *f;
 	struct target *t;
 	ssize_t n;
@@ -228,10 +250,11 @@ answer_read(struct prober *p)
 	heap_del(&p->overdue, &t->node);
 	target_landed(p, t);
 	flight_free(p, a.id);
-	target_next(p, t, probe_now().ns);
-	a.said[sizeof(a.said) - 1] = '\0';
-	p->fn(t->index, (enum probe_result)a.result, (uint16_t)a.detail,
-	    a.said, p->arg);
+	end.result = (enum probe_result)a.result;
+	end.detail = (uint16_t)a.detail;
+	memcpy(end.said, a.said, sizeof(end.said));
+	end.said[sizeof(end.said) - 1] = '\0';
+	target_ended(p, t, &end);
 	return true;
 }
 
@@ -424,6 +447,7 @@ request_send(struct prober *p, const struct target *t, uint32_t id, int fd)
 	memcpy(rq.addr, target_peer(t)->b, sizeof(rq.addr));
 	rq.port = t->port;
 	rq.timeout_ms = t->timeout_ms;
+	rq.size = t->size;
 	return probe_send(p->sock, &rq, sizeof(rq), fd, MSG_DONTWAIT);
 }
 
@@ -443,6 +467,8 @@ target_socket(const struct prober *p, const struct target *t)
 	if (fd < 0 || addr_is_zero(&t->vip))
 		return fd;
 	rc = probe_socket_mark(fd, t->mark, &t->src);
+	if (rc == 0 && t->size != 0)
+		rc = probe_socket_whole(fd, peer);
 	if (rc < 0) {
 		close(fd);
 		return rc;
@@ -450,13 +476,33 @@ target_socket(const struct prober *p, const struct target *t)
 	return fd;
 }
 
+/* False: not now. */
+static bool
+path_turn(const struct prober *p, struct target *t)
+{
+	struct path_question q;
+
+	if (!p->path_ask(t->index, &q, p->arg))
+		return false;
+	t->vip = q.vip;
+	t->src = q.src;
+	t->mark = q.mark;
+	t->size = q.size;
+	return true;
+}
+
 /* False: no more for now. */
 static bool
 target_probe(struct prober *p, struct target *t, int64_t now)
 {
+	static const struct probe_end local = { .result = PROBE_LOCAL };
 	uint32_t id;
 	int fd, rc;
 
+	if (t->path && !path_turn(p, t)) {
+		heap_put(&p->due, &t->node, now + PATH_RETRY_MS * MSEC);
+		return true;
+	}
 	if (!addr_is_zero(&t->vip) && t->mark == 0) {
 		target_next(p, t, now);
 		return true;
@@ -478,9 +524,8 @@ target_probe(struct prober *p, struct target *t, int64_t now)
 	}
 	if (fd < 0) {
 		flight_free(p, id);
-		target_next(p, t, now);
 		p->took = 0;
-		p->fn(t->index, PROBE_LOCAL, 0, "", p->arg);
+		target_ended(p, t, &local);
 		return true;
 	}
 	rc = request_send(p, t, id, fd);
@@ -716,6 +761,39 @@ prober_set(struct prober *p, const struct health_target *t, size_t n)
 	return 0;
 }
 
+int
+prober_paths(struct prober *p, size_t n, path_ask_fn ask, path_said_fn said)
+{
+	struct target **next = calloc(n + 1, sizeof(next[0]));
+	int64_t now = probe_now().ns;
+	size_t i;
+
+	if (next == NULL)
+		return -ENOMEM;
+	for (i = 0; i < p->npath; i++)
+		target_free(p, p->path[i]);
+	free(p->path);
+	for (i = 0; i < n; i++) {
+		next[i] = calloc(1, sizeof(*next[i]));
+		if (next[i] == NULL)
+			fatal("prober");
+		next[i]->path = true;
+		next[i]->kind = PROBE_REQUEST_ICMP;
+		next[i]->timeout_ms = PATH_TIMEOUT_MS;
+		next[i]->index = i;
+		next[i]->slot = UINT32_MAX;
+		next[i]->flight = NONE;
+		/* a thousand in a second */
+		heap_put(&p->due, &next[i]->node, now + (int64_t)i * MSEC);
+	}
+	p->path = next;
+	p->npath = n;
+	p->path_ask = ask;
+	p->path_said = said;
+	prober_run(p);
+	return 0;
+}
+
 void
 prober_mark(struct prober *p, size_t id, uint32_t mark, const struct addr *src)
 {
@@ -753,7 +831,10 @@ prober_close(struct prober *p)
 		free(p->target[i]->check);
 		free(p->target[i]);
 	}
+	for (i = 0; i < p->npath; i++)
+		free(p->path[i]);
 	free(p->target);
+	free(p->path);
 	probe_checks_free(&p->checks);
 	free(p->flight);
 	heap_fini(&p->due);

@@ -53,6 +53,26 @@ void prober_mark(struct prober *p, size_t id, uint32_t mark,
  * For the callback. */
 int64_t prober_took(const struct prober *p);
 
+/*
+ * Beside the checks: what paths carry (core/path_mtu.h), by echo requests
+ * through the tunnel. When the turn of path `id` comes, `ask` fills in the
+ * question; false: not now. `said` is told how it ended, as probe_fn is, and
+ * says in how many ms its next turn is.
+ */
+struct path_question {
+	struct addr vip;	/* whom to ask */
+	struct addr src;	/* unset: the kernel's choice */
+	uint32_t mark;
+	uint16_t size;		/* of the packet inside, from its IP header on */
+};
+typedef bool (*path_ask_fn)(size_t id, struct path_question *q, void *arg);
+typedef uint32_t (*path_said_fn)(size_t id, enum probe_result r, void *arg);
+
+/* These replace all that there were, and their turns come soon. `arg` as
+ * prober_start()'s. 0, or -errno. */
+int prober_paths(struct prober *p, size_t n, path_ask_fn ask,
+    path_said_fn said);
+
 void prober_close(struct prober *p);
 /* 0: none at the moment */
 pid_t prober_pid(const struct prober *p);

@@ -25,6 +25,7 @@ struct probe {
 	uint16_t port;
 	uint16_t kind;		/* enum probe_request_kind */
 	uint32_t check;		/* slot; not tcp */
+	uint16_t size;		/* of the packet that asks; 0: as it comes */
 	struct http_probe *http;	/* it has the socket; NULL: not yet */
 	struct probe_asked *asked;	/* what it has to be the answer to */
 	struct probe_end end;	/* as it would be if its time were up */
@@ -167,7 +168,8 @@ probe_ask(struct child *c, struct probe *p)
 	case PROBE_REQUEST_EXEC:
 		return false;	/* xlbd has begun it */
 	case PROBE_REQUEST_ICMP:
-		return probe_icmp_begin(p->fd, &p->addr, &p->asked, &p->end);
+		return probe_icmp_begin(p->fd, &p->addr, p->size,
+		    &p->asked, &p->end);
 	default:
 		return probe_tcp_begin(p->fd, &p->addr, p->port,
 		    &p->end.result);
@@ -194,6 +196,7 @@ probe_begin(struct child *c, const struct probe_request *rq, int fd)
 	memcpy(p->addr.b, rq->addr, sizeof(p->addr.b));
 	p->kind = rq->kind;
 	p->check = rq->check;
+	p->size = rq->size;
 	p->fd = fd;
 	memset(&p->end, 0, sizeof(p->end));
 	p->end.result = PROBE_TIMEOUT;

@@ -6,6 +6,8 @@
 #include <netinet/icmp6.h>
 #include <netinet/in.h>
 #include <netinet/ip.h>
+#include <netinet/ip6.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
@@ -83,33 +85,55 @@ sum_of(const void *b, size_t len)
 		memcpy(&word, at, sizeof(word));
 		sum += word;
 	}
+	if (len > 0) {
+		word = 0;
+		memcpy(&word, at, 1);
+		sum += word;
+	}
 	while (sum >> 16 != 0)
 		sum = (sum & 0xffff) + (sum >> 16);
 	return (uint16_t)~sum;
 }
 
-bool
-probe_icmp_begin(int fd, const struct addr *to, struct probe_asked **asked,
-    struct probe_end *end)
+/* A request of `len` bytes, padded with zeros: their sum is 0, too. NULL: there
+ * is no memory, or no chance. */
+static struct probe_asked *
+echo_new(bool is4, size_t len)
 {
+	struct probe_asked *a = calloc(1, sizeof(*a) + len);
 	struct echo e;
 
-	*asked = NULL;
-	if (getrandom(&e, sizeof(e), 0) == sizeof(e)) {
-		e.type = addr_is4(to) ? ICMP_ECHO : ICMP6_ECHO_REQUEST;
-		e.code = 0;
-		e.sum = 0;
-		if (addr_is4(to))
-			e.sum = sum_of(&e, sizeof(e));
-		*asked = probe_asked_new(&e, sizeof(e));
+	if (a == NULL || getrandom(&e, sizeof(e), 0) != sizeof(e)) {
+		free(a);
+		return NULL;
 	}
+	e.type = is4 ? ICMP_ECHO : ICMP6_ECHO_REQUEST;
+	e.code = 0;
+	e.sum = 0;
+	if (is4)
+		e.sum = sum_of(&e, sizeof(e));
+	a->len = len;
+	memcpy(a->b, &e, sizeof(e));
+	return a;
+}
+
+bool
+probe_icmp_begin(int fd, const struct addr *to, uint16_t size,
+    struct probe_asked **asked, struct probe_end *end)
+{
+	size_t header = addr_is4(to) ? sizeof(struct iphdr) :
+	    sizeof(struct ip6_hdr), len = sizeof(struct echo);
+
+	if (size > header + len)
+		len = size - header;
+	*asked = echo_new(addr_is4(to), len);
 	if (probe_datagram_connect(fd, to, 0, end))
 		return true;
 	if (*asked == NULL || !errors_want(fd, addr_is4(to))) {
 		end->result = PROBE_LOCAL;
 		return true;
 	}
-	return probe_datagram_send(fd, &e, sizeof(e), end);
+	return probe_datagram_send(fd, (*asked)->b, (*asked)->len, end);
 }
 
 /* The message in what a raw socket gives, which has the IPv4 header, but not
@@ -128,7 +152,7 @@ message_find(const struct addr *to, const uint8_t *got, size_t n,
 		return 0;
 	*at = got + header;
 	n -= header;
-	return n % 2 == 0 && sum_of(*at, n) == 0 ? n : 0;
+	return sum_of(*at, n) == 0 ? n : 0;
 }
 
 /* Replies to whoever else asks the backend come here too. */
@@ -155,7 +179,7 @@ probe_icmp_end(int fd, const struct addr *to, const struct probe_asked *asked,
 		return false;
 	/* perhaps a forged one: the real one may still come */
 	end->result = PROBE_ECHO;
-	if (len != sizeof(e) || memcmp(e.cookie, sent.cookie, COOKIE) != 0)
+	if (len != asked->len || memcmp(e.cookie, sent.cookie, COOKIE) != 0)
 		return false;
 	end->result = PROBE_OK;
 	return true;

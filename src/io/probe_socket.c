@@ -20,6 +20,17 @@ probe_socket(enum probe_request_kind kind, const struct addr *to)
 	}
 }
 
+int
+probe_socket_whole(int fd, const struct addr *to)
+{
+	int v4 = IP_PMTUDISC_PROBE, v6 = IPV6_PMTUDISC_PROBE, rc;
+
+	rc = addr_is4(to) ?
+	    setsockopt(fd, IPPROTO_IP, IP_MTU_DISCOVER, &v4, sizeof(v4)) :
+	    setsockopt(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, &v6, sizeof(v6));
+	return rc < 0 ? -errno : 0;
+}
+
 /* The local port is chosen at connect(), when the peer is known. */
 int
 probe_socket_mark(int fd, uint32_t mark, const struct addr *src)

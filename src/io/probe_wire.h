@@ -39,6 +39,8 @@ struct probe_request {		/* xlbd to prober; with the socket if not CANCEL */
 	uint16_t kind;
 	uint32_t timeout_ms;
 	uint32_t check;		/* slot of its struct probe_check; not TCP */
+	uint16_t size;		/* ICMP: of the packet, from its IP header on;
+				 * 0: as it comes */
 };
 
 #define PROBE_STATUS_MAX 1000	/* HTTP's three digits */
@@ -199,6 +201,9 @@ probe_status_in(const uint8_t *bits, long status)
 
 /* probe_socket.c, in xlbd: the socket for a request. A descriptor, or -errno. */
 int probe_socket(enum probe_request_kind kind, const struct addr *to);
+/* What it sends is never cut, whatever the route says of its MTU. 0, or
+ * -errno. */
+int probe_socket_whole(int fd, const struct addr *to);
 /* Through a backend's tunnel, from `src` (unset: the kernel chooses). Made in
  * xlbd, which may set marks. 0, or -errno. */
 int probe_socket_mark(int fd, uint32_t mark, const struct addr *src);
@@ -235,9 +240,10 @@ bool probe_dns_begin(int fd, const struct addr *to, uint16_t port,
     struct probe_end *end);
 bool probe_dns_end(int fd, const struct probe_asked *asked,
     struct probe_end *end);
-/* probe_icmp.c, as probe_udp.c. The socket takes NET_RAW to make. */
+/* probe_icmp.c, as probe_udp.c. The socket takes NET_RAW to make. `size` as in
+ * struct probe_request. */
 int probe_icmp_socket(const struct addr *to);
-bool probe_icmp_begin(int fd, const struct addr *to,
+bool probe_icmp_begin(int fd, const struct addr *to, uint16_t size,
     struct probe_asked **asked, struct probe_end *end);
 bool probe_icmp_end(int fd, const struct addr *to,
     const struct probe_asked *asked, struct probe_end *end);

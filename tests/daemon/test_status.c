@@ -123,6 +123,8 @@ struct node {
 	struct prog_link link[2];
 	struct override override[2];
 	struct override_list overrides;
+	struct path_mtu path;
+	struct path_table paths;
 	struct status_input in;
 };
 
@@ -192,6 +194,9 @@ node_open(struct node *n)
 		.since = NOON - 3600 * SEC };
 	n->overrides = (struct override_list){ n->override, 1 };
 	world_build(n);
+	n->path = (struct path_mtu){ .addr = addr_of("10.0.0.1"),
+		.limit = 1500, .carries = 1460 };
+	n->paths = (struct path_table){ &n->path, 1 };
 	n->config = (struct status_config){ .file = "xlb.yaml", .ok = true,
 		.read = NOON - SEC, .loaded = NOON - SEC };
 	n->link[0] = (struct prog_link){ .name = "eth0", .ifindex = 2,
@@ -204,6 +209,7 @@ node_open(struct node *n)
 		.forwarding_reason = "eth1", .link = n->link,
 		.wanted = &n->wanted, .announce = &n->announce,
 		.change = changes, .nchange = 2,
+		.paths = &n->paths,
 		.bird = (const struct bird *)(const void *)n };
 	n->in.ring = status_rings(&n->wanted, n->rings, n->a);
 }
@@ -314,6 +320,9 @@ each_value_is_where_it_belongs(void **state)
 	assert_true(json_is_true(at(o, "pools/1/ready")));
 	assert_int_equal(json_integer_value(at(o, "pools/1/eligible")), 1);
 	assert_int_equal(json_integer_value(at(o, "bird/peers/0/exported")), 3);
+	assert_int_equal(json_integer_value(at(o,
+	    "pools/1/backends/1/path_mtu")), 1460);
+	assert_true(json_is_null(at(o, "pools/1/backends/0/path_mtu")));
 	json_decref(o);
 	node_close(&n);
 }

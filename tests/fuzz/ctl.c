@@ -227,6 +227,12 @@ routes_follow(struct daemon *node, const struct conf *old,
 	(void)node, (void)old, (void)new;
 }
 
+void
+path_follow(struct daemon *node)
+{
+	(void)node;
+}
+
 json_t *
 stats_build(struct daemon *node)
 {

@@ -214,6 +214,69 @@ replies_are_not_mixed_up(void **state)
 	bench_close(&b);
 }
 
+static const uint16_t sizes[] = { 81, 576, 1281, 1500, 9000 };
+#define SIZES (sizeof(sizes) / sizeof(sizes[0]))
+static size_t answered, turns;
+
+static bool
+loopback_ask(size_t id, struct path_question *q, void *arg)
+{
+	(void)arg;
+	assert_true(id < SIZES);
+	if (turns++ == 0)
+		return false;	/* asked again later */
+	memset(q, 0, sizeof(*q));
+	q->vip.b[15] = 1;	/* ::1 */
+	q->mark = 1;
+	q->size = sizes[id];
+	return true;
+}
+
+static uint32_t
+loopback_said(size_t id, enum probe_result r, void *arg)
+{
+	(void)id, (void)arg;
+	assert_int_equal(r, PROBE_OK);
+	answered++;
+	return 3600000;
+}
+
+/* As large as asked, and in one piece: a socket here sees them, too. */
+static void
+paths_are_asked_in_full_size(void **state)
+{
+	int fd = socket(AF_INET6, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK,
+	    IPPROTO_ICMPV6);
+	struct icmp6_filter requests;
+	static uint8_t got[65536];
+	struct bench b;
+	size_t i, seen = 0;
+	ssize_t n;
+
+	(void)state;
+	ICMP6_FILTER_SETBLOCKALL(&requests);
+	ICMP6_FILTER_SETPASS(ICMP6_ECHO_REQUEST, &requests);
+	assert_true(fd >= 0);
+	assert_int_equal(setsockopt(fd, IPPROTO_ICMPV6, ICMP6_FILTER,
+	    &requests, sizeof(requests)), 0);
+	bench_open(&b);
+	assert_int_equal(prober_paths(b.p, SIZES, loopback_ask, loopback_said),
+	    0);
+	while (answered < SIZES && probe_now().ns < b.begin + 60000000000)
+		bench_run(&b, 100, SIZE_MAX);
+	assert_int_equal(answered, SIZES);
+	while ((n = recv(fd, got, sizeof(got), 0)) >= 0)
+		for (i = 0; i < SIZES; i++)
+			if (n == sizes[i] - 40)
+				seen |= 1U << i;
+	assert_int_equal(seen, (1U << SIZES) - 1);
+	close(fd);
+	/* none left: nothing is asked, and nothing is held */
+	assert_int_equal(prober_paths(b.p, 0, loopback_ask, loopback_said), 0);
+	bench_idle(&b);
+	bench_close(&b);
+}
+
 static int
 namespace_enter(void)
 {
@@ -238,6 +301,7 @@ main(void)
 		cmocka_unit_test(each_reply_has_its_result),
 		cmocka_unit_test(the_kernel_answers_over_ipv6),
 		cmocka_unit_test(replies_are_not_mixed_up),
+		cmocka_unit_test(paths_are_asked_in_full_size),
 	};
 
 	if (geteuid() != 0 || namespace_enter() < 0) {

@@ -104,24 +104,34 @@ frame_take(int peer, uint8_t *frame, size_t size)
 	return n;
 }
 
-/* Sends `text` to the VIP with the backend's mark, and takes what leaves. */
+/* Sends `len` bytes to the VIP with the backend's mark, in one piece, and takes
+ * what leaves. */
 static ssize_t
-sent(int peer, uint32_t mark, uint8_t *frame, size_t size)
+sent_of(int peer, uint32_t mark, size_t len, uint8_t *frame, size_t size)
 {
+	static const uint8_t text[2048] = "hello";
 	struct sockaddr_in to = { .sin_family = AF_INET,
 		.sin_port = htons(53) };
-	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+	int fd = socket(AF_INET, SOCK_DGRAM, 0), whole = IP_PMTUDISC_PROBE;
 	ssize_t n;
 
 	assert_int_equal(inet_pton(AF_INET, VIP, &to.sin_addr), 1);
 	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_MARK, &mark,
 	    sizeof(mark)), 0);
-	sendto(fd, "hello", 5, 0, (struct sockaddr *)&to, sizeof(to));
+	assert_int_equal(setsockopt(fd, IPPROTO_IP, IP_MTU_DISCOVER, &whole,
+	    sizeof(whole)), 0);
+	sendto(fd, text, len, 0, (struct sockaddr *)&to, sizeof(to));
 	close(fd);
 	do
 		n = frame_take(peer, frame, size);
 	while (n > 14 && frame[0] != 2);	/* IPv6's own chatter */
 	return n;
+}
+
+static ssize_t
+sent(int peer, uint32_t mark, uint8_t *frame, size_t size)
+{
+	return sent_of(peer, mark, 5, frame, size);
 }
 
 static int
@@ -214,6 +224,42 @@ packets_go_where_the_mark_says(void **state)
 	close(peer);
 }
 
+/* The device's MTU counts, and not what is known of the path. */
+static void
+probes_are_as_large_as_the_device_takes(void **state)
+{
+	static const struct {
+		const char *backend, *src;
+		uint32_t form;
+		size_t around;	/* outer and inner headers */
+	} row[] = {
+		{ "10.0.0.11", "10.0.0.1", XLB_FORWARD_IPIP, 20 + 28 },
+		{ "10.0.0.11", "10.0.0.1", XLB_FORWARD_GUE, 28 + 28 },
+		{ "fd00::12", "fd00::1", XLB_FORWARD_IPIP, 40 + 28 },
+		{ "fd00::12", "fd00::1", XLB_FORWARD_GUE, 48 + 28 },
+	};
+	struct tunnel *t = tunnel_new(tables_fd);
+	int peer = peer_open();
+	uint8_t f[2048];
+	uint32_t mark;
+	size_t i;
+
+	(void)state;
+	assert_int_equal(tunnel_mend(t), 0);
+	for (i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		backend_set(1, row[i].backend, row[i].src);
+		tables->nexthop[1].mtu = 1280;
+		mark = PROBE_MARK_OF(1, row[i].form);
+		assert_int_equal(sent_of(peer, mark, 1500 - row[i].around, f,
+		    sizeof(f)), 14 + 1500);
+		assert_int_equal(sent_of(peer, mark, 1501 - row[i].around, f,
+		    sizeof(f)), -1);
+	}
+	tunnel_remove(t);
+	tunnel_free(t);
+	close(peer);
+}
+
 static void
 what_is_taken_away_is_back(void **state)
 {
@@ -260,6 +306,7 @@ main(void)
 {
 	const struct CMUnitTest test[] = {
 		cmocka_unit_test(packets_go_where_the_mark_says),
+		cmocka_unit_test(probes_are_as_large_as_the_device_takes),
 		cmocka_unit_test(what_is_taken_away_is_back),
 	};
 

@@ -9,6 +9,7 @@
 #include "core/arena.h"
 #include "core/ids.h"
 #include "core/maglev.h"
+#include "core/path_mtu.h"
 #include "core/ring_words.h"
 #include "core/state.h"
 
@@ -636,6 +637,39 @@ the_tunnels_mtu_is_the_ways_if_it_is_less(void **state)
 	assert_int_equal(s.nexthop[1].mtu, 1500);
 }
 
+/* Two behind the same gateway, one of them behind less: a row for each. */
+static void
+what_a_path_carries_is_its_own(void **state)
+{
+	struct path_mtu row[2] = { { .limit = 1500, .carries = 1460 },
+		{ .limit = 1500, .carries = 1500 } };
+	struct path_table paths = { row, 2 };
+	struct state s;
+
+	(void)state;
+	in.conf = conf(HEAD WEB TWO);
+	hop_add("10.0.0.1", HOP_OK);
+	hop_add("10.0.0.2", HOP_OK);
+	row[0].addr = ip("10.0.0.1");
+	row[1].addr = ip("10.0.0.2");
+	hop[1].nexthop.gateway = hop[0].nexthop.gateway;
+	s = build();
+	assert_int_equal(s.nnexthop, 1);
+	in.paths = &paths;
+	s = build();
+	assert_int_equal(s.nnexthop, 2);
+	assert_int_equal(s.nexthop[0].mtu, 1460);
+	assert_int_equal(s.nexthop[1].mtu, 1500);
+	assert_int_equal(s.backend[0].nexthop, s.nexthop[0].number);
+	assert_int_equal(s.backend[1].nexthop, s.nexthop[1].number);
+	/* more than the link takes is no more than that */
+	hop[0].nexthop.mtu = hop[1].nexthop.mtu = 1400;
+	s = build();
+	assert_int_equal(s.nnexthop, 1);
+	assert_int_equal(s.nexthop[0].mtu, 1400);
+	in.paths = NULL;
+}
+
 static void
 settings_are_as_the_program_wants_them(void **state)
 {
@@ -935,6 +969,7 @@ main(void)
 		CASE(who_keeps_its_flows),
 		CASE(addresses_say_what_listens),
 		CASE(the_tunnels_mtu_is_the_ways_if_it_is_less),
+		CASE(what_a_path_carries_is_its_own),
 		CASE(settings_are_as_the_program_wants_them),
 		CASE(what_would_move_every_flow_is_refused),
 		CASE(a_full_table_is_an_error),
