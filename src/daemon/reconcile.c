@@ -285,7 +285,7 @@ withdraws(const struct announce *prev, const struct announce *next)
 /*
  * The maps cannot be read, or hold no room for what is wanted. Withdrawals do
  * not depend on them: they go by health alone, with the ways out that were
- * found last.
+ * found last, by which the checks still reach the backends.
  */
 static void
 run_fail(struct run *r)
@@ -300,6 +300,8 @@ run_fail(struct run *r)
 	d->failed = 1;
 	if (d->lifecycle.removed)
 		return;
+	if (known.nbackend > 0)
+		health_mark(d, &known);
 	state_judge(&in, r->arena, &r->wanted);
 	run_withdraw(r, &stay);
 	if (!withdraws(&d->announce, &stay))

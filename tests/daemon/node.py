@@ -57,7 +57,7 @@ def why_not():
         return "needs bpffs at /sys/fs/bpf"
     if not os.path.exists("/dev/net/tun"):
         return "needs /dev/net/tun"
-    for tool in ("ip", "nsenter", "bird", "birdc"):
+    for tool in ("ip", "nsenter", "bird", "birdc", "ethtool"):
         if shutil.which(tool) is None:
             return f"needs {tool}"
     try:

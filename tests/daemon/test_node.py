@@ -461,6 +461,37 @@ def no_room_at_start(n):
     check("announced -> withdrawn" in n.said(), "not said")
 
 
+def no_room_but_health(n):
+    """Nor do checks through the tunnel: they go by what the maps have."""
+    more = ("checks: {c: {type: tcp, port: 80, interval: 100ms, timeout: 90ms,"
+            " rise: 1, fall: 2}}")
+    ports = ", ".join(f"tcp/{p}" for p in range(1, 9001))
+    node.run("ip", "-n", n.far, "addr", "add", f"{VIP}/32", "dev", "lo")
+    decap = ["nsenter", f"--net=/run/netns/{n.far}", "--", node.BUILD /
+             "src/xlb-decap", "--bpf-dir", str(n.bpf) + "d"]
+    for ns in (n.ns, n.far):        # no checksum that a card would fill in
+        node.run("nsenter", f"--net=/run/netns/{ns}", "--", "ethtool", "-K",
+                 "eth0", "tx", "off", "tso", "off", "gso", "off", "gro", "off")
+    node.run(*decap, "attach", "eth0", "--from", "10.0.1.1")
+    server = n.start_far("python3", "-c", "import socket\n"
+                         f"s = socket.create_server(('{VIP}', 80))\n"
+                         "while True: s.accept()[0].close()")
+    try:
+        up(n, listen=ports, more=more, pool="check: c, ")
+        killed(n)
+        n.configure(listen=", ".join(f"tcp/{p}" for p in range(20001, 29001)),
+                    more=more, pool="check: c, ")
+        n.start_xlbd()
+        wait("the refusal", lambda: "make the change in two" in n.said())
+        check(n.announced(), "withdrawn, though the backends are well")
+        server.kill()
+        wait("the withdrawal", lambda: not n.announced(), 5)
+    finally:
+        server.kill()
+        node.run(*decap, "detach", "eth0")
+        node.run("ip", "-n", n.far, "addr", "del", f"{VIP}/32", "dev", "lo")
+
+
 def adopted_is_no_news(n):
     up(n)
     killed(n)
@@ -580,6 +611,7 @@ CASES = (
     ("what cannot be kept is said", state_unwritable),
     ("a change that the maps have no room for is refused", no_room),
     ("withdrawals need no room in the maps", no_room_at_start),
+    ("health needs no room in the maps", no_room_but_health),
     ("what is adopted is no news", adopted_is_no_news),
     ("the flow table grows, and does not shrink", table_grows),
     ("what diff foretells happens", diff_foretells),
