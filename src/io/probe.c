@@ -4,7 +4,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -13,79 +12,9 @@
 #include <unistd.h>
 
 #include "core/conf.h"
-#include "core/heap.h"
 #include "core/path_mtu.h"
 #include "io/log.h"
-#include "io/probe_wire.h"
-
-#define OVERDUE_MS 2000		/* a prober that says nothing for so long after
-				 * a timeout hangs */
-#define RESTART_MS 1000		/* between starts of probers that end at once */
-#define BUSY_MS 50		/* until a command's turn is looked for again */
-#define RETRY_MS 10		/* after the kernel was short of something */
-#define PATH_RETRY_MS 5000	/* where a path cannot be asked now */
-#define MSEC 1000000LL		/* in ns */
-#define NONE UINT32_MAX
-
-/* In `due` while it waits for its turn, in `overdue` while it is probed. */
-struct target {
-	struct heap_node node;
-	struct addr addr, vip;	/* as in struct health_target */
-	struct addr src;	/* its sockets' own address; unset: any */
-	uint32_t mark;		/* of its sockets; 0: it has none yet */
-	uint16_t port;
-	char *check;
-	size_t index;		/* in the list last given */
-	uint32_t interval_ms, timeout_ms;
-	uint32_t asked_ms;	/* its timeout when it was last asked */
-	uint32_t slot;		/* of its check, if that has a text */
-	uint16_t kind;		/* enum probe_request_kind */
-	int64_t grid;		/* ns: the last turn, without jitter */
-	uint32_t flight;	/* NONE: not being probed */
-	bool commanded;		/* by a command that runs */
-	bool path;		/* is one of `path`, not a check's */
-	uint16_t size;		/* of what a path is asked; else 0 */
-};
-
-/* A request that the prober may hold. Rows are never freed or moved: their
- * index is the id, and the generation tells the uses of a row apart. */
-struct flight {
-	uint32_t generation;
-	uint32_t next;		/* of the free ones, or of those to cancel */
-	struct target *target;	/* NULL: free, or to be cancelled */
-};
-
-struct prober {
-	struct spawner spawner, launcher;
-	uint32_t commands;	/* that run */
-	sd_event *ev;
-	sd_event_source *timer, *spawner_io, *spawner_end, *sock_io;
-	sd_event_source *launcher_end;
-	probe_fn fn;
-	void *arg;
-
-	int sock;		/* to the prober; -1: none */
-	pid_t pid;		/* 0: not known (yet) */
-	bool full;		/* the socket takes no more for now */
-	int64_t started, start_at, retry_at;	/* ns; 0: now */
-	int64_t launch_at;	/* a launcher, where there is none */
-	int64_t took;		/* ns, the probe that ended last */
-
-	struct target **target, **path;
-	size_t n, npath;
-	path_ask_fn path_ask;
-	path_said_fn path_said;
-	struct probe_checks checks;
-	uint64_t phase, seed;
-	struct heap due, overdue;
-
-	struct flight *flight;
-	uint32_t nflight, flights_max;
-	uint32_t idle, cancel;	/* heads of lists, NONE: empty */
-	bool warned;		/* that flights_max was reached */
-};
-
-static void prober_run(struct prober *p);
+#include "io/probe_private.h"
 
 /* xorshift64* (Marsaglia 2003; Vigna 2016): jitter needs no more. */
 static uint64_t
@@ -99,7 +28,7 @@ random_next(struct prober *p)
 
 /* The turn after the one at `grid`: half a tenth of the interval early or late,
  * so that nodes started together do not stay together. */
-static void
+void
 target_next(struct prober *p, struct target *t, int64_t now)
 {
 	int64_t interval = t->interval_ms * MSEC, due;
@@ -121,7 +50,7 @@ phase_next(struct prober *p, uint32_t interval_ms)
 	return (int64_t)((p->phase >> 32) * (uint64_t)interval_ms >> 32) * MSEC;
 }
 
-static void
+void
 flight_free(struct prober *p, uint32_t id)
 {
 	p->flight[id].target = NULL;
@@ -130,7 +59,7 @@ flight_free(struct prober *p, uint32_t id)
 }
 
 /* A row for one more request, or NONE. */
-static uint32_t
+uint32_t
 flight_new(struct prober *p)
 {
 	uint32_t id, size;
@@ -166,7 +95,7 @@ target_landed(struct prober *p, struct target *t)
 }
 
 /* Is in no heap now: tells how it ended, and its next turn. */
-static void
+void
 target_ended(struct prober *p, struct target *t, const struct probe_end *end)
 {
 	int64_t now = probe_now().ns;
@@ -181,7 +110,7 @@ target_ended(struct prober *p, struct target *t, const struct probe_end *end)
 }
 
 /* Nothing that was under way will be heard of any more: all of it is due. */
-static void
+void
 prober_lost(struct prober *p, const char *why)
 {
 	struct heap_node *min;
@@ -258,8 +187,8 @@ answer_read(struct prober *p)
 	return true;
 }
 
-static int
-sock_ready(sd_event_source *s, int fd, uint32_t events, void *arg)
+int
+prober_heard(sd_event_source *s, int fd, uint32_t events, void *arg)
 {
 	struct prober *p = arg;
 	int i;
@@ -270,283 +199,8 @@ sock_ready(sd_event_source *s, int fd, uint32_t events, void *arg)
 	/* bounded: others on the loop have their turn too */
 	for (i = 0; i < 256 && p->sock >= 0 && answer_read(p); i++)
 		;
-	prober_run(p);
+	prober_turns(p);
 	return 0;
-}
-
-static int
-spawner_ready(sd_event_source *s, int fd, uint32_t events, void *arg)
-{
-	struct prober *p = arg;
-	struct probe_spawned said;
-
-	(void)events;
-	if (recv(fd, &said, sizeof(said), MSG_DONTWAIT) != sizeof(said)) {
-		/* its end is heard of through its pidfd */
-		sd_event_source_set_enabled(s, SD_EVENT_OFF);
-		return 0;
-	}
-	p->pid = said.pid;
-	if (said.err != 0)
-		log_warnx("prober: fork: %s", strerror(said.err));
-	return 0;
-}
-
-static int
-spawner_ended(sd_event_source *s, int fd, uint32_t events, void *arg)
-{
-	struct prober *p = arg;
-
-	(void)s, (void)fd, (void)events;
-	p->spawner_io = sd_event_source_disable_unref(p->spawner_io);
-	p->spawner_end = sd_event_source_disable_unref(p->spawner_end);
-	spawner_reap(&p->spawner);
-	prober_lost(p, "its spawner ended");
-	prober_run(p);
-	return 0;
-}
-
-static int
-spawner_watch(struct prober *p)
-{
-	int rc;
-
-	rc = sd_event_add_io(p->ev, &p->spawner_io, p->spawner.fd, EPOLLIN,
-	    spawner_ready, p);
-	if (rc < 0)
-		return rc;
-	return sd_event_add_io(p->ev, &p->spawner_end, p->spawner.pidfd,
-	    EPOLLIN, spawner_ended, p);
-}
-
-/*
- * A prober of one's own, if there is none and it is time. A spawner that is
- * gone is forked again, which needs SETUID where we are root: without it the
- * log says so, once per attempt, until xlbd is started again.
- */
-static void
-prober_begin(struct prober *p, int64_t now)
-{
-	int fd, rc;
-
-	if (p->sock >= 0 || now < p->start_at)
-		return;
-	p->started = now;
-	p->start_at = now + RESTART_MS * MSEC;
-	if (p->spawner.pid == 0) {
-		if (spawner_start(&p->spawner) < 0) {
-			p->start_at = now + 10 * RESTART_MS * MSEC;
-			return;
-		}
-		rc = spawner_watch(p);
-		if (rc < 0)
-			fatalx("prober: %s", strerror(-rc));
-	}
-	fd = spawner_helper(&p->spawner);
-	if (fd < 0) {
-		log_warnx("prober: %s", strerror(-fd));
-		spawner_kill(&p->spawner);	/* hangs: its queue is full */
-		return;
-	}
-	p->sock = fd;
-	rc = sd_event_add_io(p->ev, &p->sock_io, fd, EPOLLIN, sock_ready, p);
-	if (rc < 0)
-		fatalx("prober: %s", strerror(-rc));
-}
-
-/* The commands that it ran end with it; the prober hears that of each. */
-static int
-launcher_ended(sd_event_source *s, int fd, uint32_t events, void *arg)
-{
-	struct prober *p = arg;
-
-	(void)s, (void)fd, (void)events;
-	log_warnx("prober: its launcher ended, is started again");
-	p->launcher_end = sd_event_source_disable_unref(p->launcher_end);
-	spawner_reap(&p->launcher);
-	p->launch_at = probe_now().ns + RESTART_MS * MSEC;
-	prober_run(p);
-	return 0;
-}
-
-static int
-launcher_watch(struct prober *p)
-{
-	return sd_event_add_io(p->ev, &p->launcher_end, p->launcher.pidfd,
-	    EPOLLIN, launcher_ended, p);
-}
-
-static void
-launcher_begin(struct prober *p, int64_t now)
-{
-	int rc;
-
-	if (p->launcher.pid != 0 || now < p->launch_at)
-		return;
-	p->launch_at = now + 10 * RESTART_MS * MSEC;
-	if (spawner_start(&p->launcher) < 0)
-		return;
-	rc = launcher_watch(p);
-	if (rc < 0)
-		fatalx("prober: %s", strerror(-rc));
-}
-
-/* Probes of targets that are gone end before their timeout. */
-static void
-cancel_send(struct prober *p)
-{
-	struct probe_request rq;
-	uint32_t id;
-
-	while (p->sock >= 0 && !p->full && (id = p->cancel) != NONE) {
-		memset(&rq, 0, sizeof(rq));
-		rq.kind = PROBE_REQUEST_CANCEL;
-		rq.id = id;
-		rq.generation = p->flight[id].generation;
-		if (probe_send(p->sock, &rq, sizeof(rq), -1, MSG_DONTWAIT) < 0) {
-			p->full = true;	/* or gone: EPOLLHUP says so */
-			return;
-		}
-		p->cancel = p->flight[id].next;
-		flight_free(p, id);
-	}
-}
-
-/* Nothing, if it has none or the prober knows it. 0, or -errno. */
-static int
-check_send(struct prober *p, const struct target *t)
-{
-	struct probe_checks *c = &p->checks;
-
-	if (t->slot >= c->n || c->sent[t->slot])
-		return 0;
-	return probe_checks_send(c, t->slot, p->sock);
-}
-
-/* What is connected to. */
-static const struct addr *
-target_peer(const struct target *t)
-{
-	return addr_is_zero(&t->vip) ? &t->addr : &t->vip;
-}
-
-static int
-request_send(struct prober *p, const struct target *t, uint32_t id, int fd)
-{
-	struct probe_request rq;
-	int rc = check_send(p, t);
-
-	if (rc < 0)
-		return rc;
-
-	memset(&rq, 0, sizeof(rq));
-	rq.id = id;
-	rq.generation = p->flight[id].generation;
-	rq.kind = t->kind;
-	rq.check = t->slot;
-	memcpy(rq.addr, target_peer(t)->b, sizeof(rq.addr));
-	rq.port = t->port;
-	rq.timeout_ms = t->timeout_ms;
-	rq.size = t->size;
-	return probe_send(p->sock, &rq, sizeof(rq), fd, MSG_DONTWAIT);
-}
-
-/* A descriptor, or -errno. */
-static int
-target_socket(const struct prober *p, const struct target *t)
-{
-	const struct addr *peer = target_peer(t);
-	int fd, rc;
-
-	if (t->kind == PROBE_REQUEST_EXEC)
-		return p->commands == PROBE_COMMANDS_MAX ? -EAGAIN :
-		    exec_begin(&p->launcher, p->checks.order[t->slot],
-		    &t->addr, t->port, t->timeout_ms);
-
-	fd = probe_socket((enum probe_request_kind)t->kind, peer);
-	if (fd < 0 || addr_is_zero(&t->vip))
-		return fd;
-	rc = probe_socket_mark(fd, t->mark, &t->src);
-	if (rc == 0 && t->size != 0)
-		rc = probe_socket_whole(fd, peer);
-	if (rc < 0) {
-		close(fd);
-		return rc;
-	}
-	return fd;
-}
-
-/* False: not now. */
-static bool
-path_turn(const struct prober *p, struct target *t)
-{
-	struct path_question q;
-
-	if (!p->path_ask(t->index, &q, p->arg))
-		return false;
-	t->vip = q.vip;
-	t->src = q.src;
-	t->mark = q.mark;
-	t->size = q.size;
-	return true;
-}
-
-/* False: no more for now. */
-static bool
-target_probe(struct prober *p, struct target *t, int64_t now)
-{
-	static const struct probe_end local = { .result = PROBE_LOCAL };
-	uint32_t id;
-	int fd, rc;
-
-	if (t->path && !path_turn(p, t)) {
-		heap_put(&p->due, &t->node, now + PATH_RETRY_MS * MSEC);
-		return true;
-	}
-	if (!addr_is_zero(&t->vip) && t->mark == 0) {
-		target_next(p, t, now);
-		return true;
-	}
-	id = flight_new(p);
-	if (id == NONE) {
-		if (!p->warned)
-			log_warnx("prober: %u probes in flight, which is the "
-			    "limit (LimitNOFILE): others wait", p->flights_max);
-		p->warned = true;
-		return false;
-	}
-	fd = probe_checks_fit(&p->checks, t->slot) ? target_socket(p, t) :
-	    -ENOENT;
-	if (fd == -EAGAIN) {	/* others have their turn */
-		flight_free(p, id);
-		heap_put(&p->due, &t->node, now + BUSY_MS * MSEC);
-		return true;
-	}
-	if (fd < 0) {
-		flight_free(p, id);
-		p->took = 0;
-		target_ended(p, t, &local);
-		return true;
-	}
-	rc = request_send(p, t, id, fd);
-	close(fd);
-	if (rc < 0) {
-		flight_free(p, id);
-		if (rc == -EAGAIN || rc == -EPIPE || rc == -ECONNRESET)
-			p->full = true;		/* epoll tells what it is */
-		else
-			p->retry_at = now + RETRY_MS * MSEC;
-		return false;
-	}
-	p->flight[id].target = t;
-	t->flight = id;
-	t->commanded = t->kind == PROBE_REQUEST_EXEC;
-	p->commands += t->commanded;
-	heap_del(&p->due, &t->node);
-	t->asked_ms = t->timeout_ms;
-	heap_put(&p->overdue, &t->node,
-	    now + ((int64_t)t->timeout_ms + OVERDUE_MS) * MSEC);
-	return true;
 }
 
 static void
@@ -581,8 +235,8 @@ timer_set(struct prober *p)
 		    EPOLLIN | (p->full ? EPOLLOUT : 0));
 }
 
-static void
-prober_run(struct prober *p)
+void
+prober_turns(struct prober *p)
 {
 	struct heap_node *min;
 	int64_t now = probe_now().ns;
@@ -604,7 +258,7 @@ static int
 timer_ran(sd_event_source *s, uint64_t usec, void *arg)
 {
 	(void)s, (void)usec;
-	prober_run(arg);
+	prober_turns(arg);
 	return 0;
 }
 
@@ -656,7 +310,7 @@ prober_start(struct prober *p, sd_event *ev, probe_fn fn, void *arg)
 		rc = launcher_watch(p);
 	if (rc < 0)
 		return rc;
-	prober_run(p);
+	prober_turns(p);
 	return 0;
 }
 
@@ -757,7 +411,7 @@ prober_set(struct prober *p, const struct health_target *t, size_t n)
 	free(p->target);
 	p->target = next;
 	p->n = n;
-	prober_run(p);
+	prober_turns(p);
 	return 0;
 }
 
@@ -790,7 +444,7 @@ prober_paths(struct prober *p, size_t n, path_ask_fn ask, path_said_fn said)
 	p->npath = n;
 	p->path_ask = ask;
 	p->path_said = said;
-	prober_run(p);
+	prober_turns(p);
 	return 0;
 }
 
