@@ -515,14 +515,23 @@ def and_when_the_configure_is_pending():
 
 
 def what_was_disabled_while_we_waited_is_not_remembered():
-    """The operator enables both before anything is configured."""
+    """Both are, when it is asked what is before a configure, which ours then
+    holds up. The operator enables both before anything is configured."""
+    armed = []
+
+    def hook(command):
+        if command == "show protocols" and armed:
+            bird.disabled = armed.pop()
+        return None
+
     with Scene() as (bird, drive):
+        bird.hook = hook
         drive.set(A)
         drive.until("synced")
-        bird.disabled = {"up4": "hand", "xlb4": "hand"}
-        drive.until("disabled", 7)
+        armed.append({"up4": "hand", "xlb4": "hand"})
         drive.set(A, B)
         wait_for("told", 5, lambda: "changes wait" in drive.status)
+        check(not armed, "nothing was asked")
         bird.disabled = {}
         drive.until("synced", 7)
         drive.set(A)
