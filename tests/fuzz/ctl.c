@@ -184,9 +184,9 @@ lifecycle_stop(struct daemon *node, bool flush, struct ctl_request *rq)
 }
 
 void
-lifecycle_update(struct daemon *node)
+lifecycle_update(struct daemon *node, const char *why)
 {
-	(void)node;
+	(void)node, (void)why;
 }
 
 void
