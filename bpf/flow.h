@@ -152,9 +152,10 @@ flow_age(__u32 tick, __u64 entry)
 
 #define FLOW_NEVER (-1 - XLB_FLOW_AHEAD)
 
-/* In ticks, how long the entry binds this packet. One that agrees with the ring is never
- * wrong; and where the slot is stable, packets that are not looked up go by the
- * ring, so only what xlbd waited for before it called the slot stable counts. */
+/* In ticks, how long the entry binds this packet. One that agrees with the ring
+ * is never wrong; and where the slot is stable, packets that are not looked up go
+ * by the ring, so only what xlbd waited for before it called the slot stable
+ * counts. */
 static __always_inline int
 flow_life(const struct flow *f, __u64 entry)
 {

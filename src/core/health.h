@@ -175,7 +175,8 @@ const struct health_row *health_kin(const struct health_table *t,
  * down if one is down, else unknown if one is unknown (missing from the table,
  * or there is nothing to probe), else drain if one asks for it, else up. The
  * worst of the established VIPs on which it is known counts; while none is
- * established, the best of all. Up without a check. `*row`, if not NULL, is the target that decided (NULL: none).
+ * established, the best of all. Up without a check. `*row`, if not NULL, is the
+ * target that decided (NULL: none).
  */
 enum health_state health_verdict(const struct conf_check *check,
     const struct health_paths *paths, const struct addr *addr,

@@ -67,8 +67,8 @@ struct plan {
 	size_t added, changed, removed;	/* objects, without rings' slots */
 };
 
-/* `rc` makes the wanted rings; `tick` is now (XLB_FLOW_TICK_SHIFT). `found` may be broken (a row that names a
- * missing one): the plan mends it. */
+/* `rc` makes the wanted rings; `tick` is now (XLB_FLOW_TICK_SHIFT). `found` may
+ * be broken (a row that names a missing one): the plan mends it. */
 void plan_build(const struct state *wanted, const struct state *found,
     struct ring_cache *rc, uint32_t tick, struct arena *a, struct plan *p);
 

@@ -193,7 +193,8 @@ table_grid(json_t *result, bool rate)
 	grid_cell(g, TINT_HEAD, rate ? "EVENTS/s" : "EVENTS");
 	json_object_foreach(flows, key, value)
 		if (json_number_value(value) > 0) {
-			grid_cell(g, strcmp(key, "evict_confirmed") == 0 ? TINT_BAD : TINT_NONE, "%s", key);
+			grid_cell(g, strcmp(key, "evict_confirmed") == 0 ?
+			    TINT_BAD : TINT_NONE, "%s", key);
 			amount_cell(g, flows, key);
 		}
 	return g;

@@ -30,8 +30,8 @@ void spawner_rights_rest(void);
 typedef void (*probe_fn)(size_t id, enum probe_result r, uint16_t detail,
     const char *said, void *arg);
 
-/* Attaches to the loop; before the first prober_set(). The process is started again if it ends; nothing else
- * notices. */
+/* Attaches to the loop; before the first prober_set(). The process is started
+ * again if it ends; nothing else notices. */
 int prober_start(struct prober *p, sd_event *ev, probe_fn fn, void *arg);
 
 /* What to probe from now on (copied; sorted, as health_targets() gives it).
