@@ -18,14 +18,18 @@ done
 [ -z "$why" ] || { echo "1..0 # SKIP $why"; exit 0; }
 
 id=nc$$ n=0 dir=$(mktemp -d) || exit 99
-pids=()
 bpf=/sys/fs/bpf/$id
 options=(--config "$dir/xlb.yaml" --run-dir "$dir/run" --bpf-dir "$bpf-lb1"
     --state-dir "$dir/state" --bird-dir "$dir/bird" --bird-socket "$dir/lb1.ctl")
 
 finish() {
-	kill "${pids[@]}" 2>/dev/null
-	wait
+	local host pid
+
+	# what was started in a subshell is no child of this one
+	for pid in $(cat "$dir/pids" 2>/dev/null); do
+		kill "$pid" 2>/dev/null
+		while [ -e "/proc/$pid" ]; do sleep 0.1; done
+	done
 	for host in router lb1 web1 web2 client; do
 		ip netns del "$id$host" 2>/dev/null
 	done
@@ -62,7 +66,7 @@ at() {		# HOST COMMAND...
 
 spawn() {	# HOST COMMAND...
 	nsenter --net="/run/netns/$id$1" -- "${@:2}" >>"$dir/$1.log" 2>&1 &
-	pids+=($!)
+	echo $! >>"$dir/pids"
 }
 
 xlb() {
@@ -152,7 +156,7 @@ node() {
 	spawn lb1 bird -f -c "$dir/lb1.conf" -s "$dir/lb1.ctl" -P "$dir/lb1.pid"
 	nsenter --net="/run/netns/${id}lb1" -- "$bin/src/xlbd" "${options[@]}" \
 	    >"$dir/xlbd.log" 2>&1 &
-	pids+=($!)
+	echo $! >>"$dir/pids"
 	within 20 xlb status
 }
 
