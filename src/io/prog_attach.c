@@ -93,6 +93,26 @@ link_remove(struct prog *p, uint32_t ifindex)
 	pin_link_remove(p->dir, saved_fd(p), ifindex);
 }
 
+/*
+ * A driver may refuse our program where it took the one before (a single-buffer
+ * one, above its MTU). That one goes by the same maps: it stays, and is named.
+ * Its id, or ours.
+ */
+static uint32_t
+link_update(const struct prog *p, int fd, const struct bpf_link_info *info,
+    struct prog_link *row)
+{
+	int err;
+
+	if (info->prog_id == p->id || bpf_link_update(fd, p->fd, NULL) == 0)
+		return p->id;
+	err = errno;
+	snprintf(row->why, sizeof(row->why), "link %u keeps program %u of an "
+	    "earlier xlbd and refuses this one's, %u: %s", info->id,
+	    info->prog_id, p->id, strerror(err));
+	return info->prog_id;
+}
+
 /* Is our link there, alive, with the right program, in the right mode? What is
  * not so, and can't be mended in place, is removed. */
 static bool
@@ -108,9 +128,8 @@ link_adopt(struct prog *p, const struct conf_interface *want,
 	if (fd < 0)
 		return false;
 	ok = link_info(fd, &info) == 0 && info.xdp.ifindex == row->ifindex;
-	if (ok && info.prog_id != p->id)
-		ok = bpf_link_update(fd, p->fd, NULL) == 0;
-	row->mode = ok ? mode_of(row->ifindex, p->id) : nothing;
+	row->mode = ok ? mode_of(row->ifindex, link_update(p, fd, &info, row)) :
+	    nothing;
 	if (mode_fits(want->xdp, row->mode)) {
 		hold_put(p, row->ifindex, fd);
 		return true;
@@ -207,9 +226,10 @@ report(const struct prog *p, struct prog_link *row)
 		    "nobody asked to take it off");
 	if (k != NULL && k->attached && row->attached &&
 	    k->mode == row->mode) {
-		if (*row->why == '\0')
+		if (*row->why == '\0' && row->mode == generic)
 			memcpy(row->why, k->why, sizeof(row->why));
-		return;
+		if (strcmp(k->why, row->why) == 0)
+			return;
 	}
 	if (k != NULL && !k->attached && !row->attached &&
 	    strcmp(k->why, row->why) == 0)
@@ -217,8 +237,10 @@ report(const struct prog *p, struct prog_link *row)
 	if (!row->attached)
 		log_warnx("%s: no XDP: %s", object, row->why);
 	else if (*row->why != '\0')
-		log_warnx("%s: generic, because native was refused: %s", object,
-		    row->why);
+		log_warnx("%s: %s: %s", object, row->adopted ? row->mode :
+		    "generic, because native was refused", row->why);
+	else if (k != NULL && k->attached && k->mode == row->mode)
+		log_info("%s: %s, with this xlbd's program", object, row->mode);
 	else if (k == NULL && row->adopted)
 		log_info("%s: %s, as it was found", object, row->mode);
 	else if (!row->again)

@@ -409,6 +409,49 @@ another_build_is_replaced_without_a_gap(void **state)
 	prog_close(p);
 }
 
+/* A program without xdp.frags takes no MTU of 9000: the one that does stays, and
+ * packets go on. */
+static void
+a_link_that_refuses_the_update_is_named(void **state)
+{
+	struct prog_config c = config();
+	uint32_t link, kept, now;
+	struct prog_link row;
+	char text[64];
+	struct prog *p;
+
+	(void)state;
+	c.frags = true;
+	p = open_with(&c);
+	assert_int_equal(attach(p, "e0", XDP_MODE_NATIVE, &row), 0);
+	link = link_id(row.ifindex, &kept);
+	prog_close(p);
+	run("ip link set e0 mtu 9000");
+	run_in(peer, "ip link set p0 mtu 9000");
+
+	c.frags = false;
+	p = open_with(&c);
+	assert_int_not_equal(p->id, kept);
+	kern_log_clear();
+	assert_int_equal(attach(p, "e0", XDP_MODE_NATIVE, &row), 0);
+	assert_true(row.attached && row.adopted && !row.again);
+	snprintf(text, sizeof(text), "link %u keeps program %u", link, kept);
+	assert_non_null(strstr(row.why, text));
+	assert_true(kern_log_has(text));
+	assert_int_equal(link_id(row.ifindex, &now), link);
+	assert_int_equal(now, kept);
+	kern_log_clear();
+	assert_int_equal(attach(p, "e0", XDP_MODE_NATIVE, &row), 0);
+	assert_false(kern_log_has("keeps"));	/* said once */
+
+	run_in(peer, "ip link set p0 mtu 1500");
+	assert_int_equal(attach(p, "e0", XDP_MODE_NATIVE, &row), 0);
+	assert_string_equal(row.why, "");
+	assert_int_equal(link_id(row.ifindex, &now), link);
+	assert_int_equal(now, p->id);
+	prog_close(p);
+}
+
 static void
 refused(const struct prog_config *c, const char *text)
 {
@@ -782,6 +825,7 @@ main(void)
 		CASE(a_foreign_program_is_left_alone),
 		CASE(links_that_are_lost_are_made_again),
 		CASE(another_build_is_replaced_without_a_gap),
+		CASE(a_link_that_refuses_the_update_is_named),
 		CASE(maps_that_do_not_fit_are_refused_by_name),
 		CASE(the_verifier_is_quoted),
 		CASE(a_lost_map_is_made_again_and_used),
