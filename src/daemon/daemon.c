@@ -106,11 +106,22 @@ prog_config_init(struct prog_config *pc, const struct options *opt,
 
 #define GROW_AGAIN_MS 60000
 
+static void
+on_grown(int rc, void *arg)
+{
+	struct daemon *d = arg;
+
+	d->small = rc < 0 ? d->config : NULL;
+	d->small_at = daemon_now();
+	handlers_changed(d);
+	/* as the file says now */
+	reconcile_soon(d);
+}
+
 int
 daemon_grow(struct daemon *d)
 {
 	struct prog_config pc;
-	int rc;
 
 	if (maps_flow_entries(prog_maps(d->prog)) >=
 	    d->config->conf->flow_entries)
@@ -119,10 +130,7 @@ daemon_grow(struct daemon *d)
 	    mono_ms_since(daemon_now(), d->small_at) < GROW_AGAIN_MS)
 		return -ENOMEM;
 	prog_config_init(&pc, &d->opt, d->config);
-	rc = prog_grow(d->prog, &pc);
-	d->small = rc < 0 ? d->config : NULL;
-	d->small_at = daemon_now();
-	return rc;
+	return prog_grow_begin(d->prog, &pc, d->ev, on_grown, d);
 }
 
 static int

@@ -64,11 +64,13 @@ struct lifecycle {
 	struct ctl_request *waiting;	/* of `xlb stop`; NULL */
 };
 
-/* A reload's answer waits until BIRD has taken the change, within a bound. */
+/* A reload's answer waits until the flow table is as large as asked for, and
+ * until BIRD has taken the change, within a bound. */
 struct reload_wait {
 	struct ctl_request *rq;	/* NULL: nobody waits */
 	json_t *reply;
 	sd_event_source *timer;
+	bool late;		/* BIRD has had its time */
 };
 
 struct event_loss;
@@ -142,6 +144,7 @@ struct daemon {
 
 	sd_event_source *soon;	/* a reconciliation is asked for */
 	sd_event_source *tick;	/* the next one that nobody asked for */
+	mono_t ticked;		/* when the last one was */
 	sd_event_source *hold;	/* the next end of a hold */
 	bool started;		/* the first reconciliation is done */
 	bool stop_asked;	/* before that */
@@ -209,8 +212,8 @@ void config_counts(const struct conf *c, char buf[CONFIG_COUNTS_MAX]);
 int config_reload(struct daemon *d, json_t *reply);
 
 /* daemon.c */
-/* The flow table follows the configuration. 0, or -errno (logged): it stays
- * smaller, and is tried again after a while. */
+/* The flow table follows the configuration, beside the loop. 0, or -errno
+ * (logged): it stays smaller, and is tried again after a while. */
 int daemon_grow(struct daemon *d);
 
 /* health_run.c */
@@ -236,6 +239,8 @@ void path_follow(struct daemon *d);	/* after health_follow() */
 /* reconcile.c */
 void reconcile_soon(struct daemon *d);	/* this turn of the loop */
 void reconcile_now(struct daemon *d);
+/* Something does not work that did: perhaps somebody has changed the maps. */
+void reconcile_look(struct daemon *d);
 int reconcile_init(struct daemon *d);
 /* What `conf` would make of the maps as they are. 0, or -1: it cannot be done,
  * `dg` says why. Changes nothing. */
@@ -328,6 +333,7 @@ const char *daemon_not_forwarding(const struct daemon *d);
 void handlers_request(struct ctl_request *rq, const char *command,
     const json_t *args, bool may_change, void *arg);
 void handlers_bird_changed(struct daemon *d);
+void handlers_changed(struct daemon *d);	/* what a reload waits for, perhaps */
 void handlers_close(struct daemon *d);	/* nobody waits any more */
 
 #endif

@@ -48,18 +48,40 @@ reload_answer(struct daemon *d)
 	struct reload_wait *w = &d->reload;
 
 	bird_warn(d, w->reply);
+	if (d->small == d->config) {
+		ctl_error(w->reply, "flow_table.entries: it stays smaller; it "
+		    "is tried again (see the log)");
+		json_object_set_new(w->reply, "exit", json_integer(1));
+	}
 	ctl_reply(w->rq, w->reply);
 	w->rq = NULL;
 	w->reply = NULL;
 	w->timer = sd_event_source_unref(w->timer);
 }
 
+static bool
+reload_waits(const struct daemon *d)
+{
+	return prog_growing(d->prog) || (!d->reload.late && d->bird != NULL &&
+	    !bird_settled(d->bird));
+}
+
+void
+handlers_changed(struct daemon *d)
+{
+	if (d->reload.rq != NULL && !reload_waits(d))
+		reload_answer(d);
+}
+
 static int
 on_reload_wait(sd_event_source *s, uint64_t usec, void *arg)
 {
+	struct daemon *d = arg;
+
 	(void)s;
 	(void)usec;
-	reload_answer(arg);
+	d->reload.late = true;
+	handlers_changed(d);
 	return 0;
 }
 
@@ -69,8 +91,7 @@ handlers_bird_changed(struct daemon *d)
 	d->epoch++;
 	if (d->bird == NULL || !bird_settled(d->bird))
 		return;
-	if (d->reload.rq != NULL)
-		reload_answer(d);
+	handlers_changed(d);
 	lifecycle_bird_changed(d);
 }
 
@@ -97,8 +118,8 @@ handle_reload(struct daemon *d, struct ctl_request *rq, const json_t *args)
 		return;
 	}
 	json_object_set_new(reply, "exit", json_integer(status));
-	if (status == EXIT_CONFIG || d->bird == NULL ||
-	    bird_settled(d->bird) || w->rq != NULL ||
+	w->late &= w->rq != NULL;
+	if (status == EXIT_CONFIG || !reload_waits(d) || w->rq != NULL ||
 	    sd_event_add_time_relative(d->ev, &w->timer, CLOCK_BOOTTIME,
 	    RELOAD_WAIT_MS * 1000ULL, 0, on_reload_wait, d) < 0) {
 		if (status != EXIT_CONFIG)

@@ -4,23 +4,25 @@
 
 #include <bpf/bpf.h>
 #include <errno.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "io/log.h"
+#include "io/work.h"
 
 struct grace {
 	pthread_t thread;
 	int map, inner;
 	int ours, its;		/* a socket pair: a byte asks, one answers */
-	sd_event_source *source;
+	sd_event_source *source, *again;
+	bool failed;		/* the last one; it was said */
 	void (*done)(void *arg);
 	void *arg;
 };
+
+#define AGAIN_US 1000000	/* after one that failed */
 
 /* No memory is shared that changes: two descriptors and a byte. Where the
  * system call fails, no answer is better than a wrong one. */
@@ -52,26 +54,26 @@ on_answer(sd_event_source *s, int fd, uint32_t revents, void *arg)
 	if (read(fd, &byte, 1) != 1)
 		return 0;
 	if (byte == 0) {
-		log_warnx("maps: no grace period: rings and numbers are "
-		    "not tidied up");
+		if (!g->failed)
+			log_warnx("maps: no grace period: rings and numbers "
+			    "are not tidied up; it is tried again");
+		g->failed = true;
+		sd_event_source_set_time_relative(g->again, AGAIN_US);
+		sd_event_source_set_enabled(g->again, SD_EVENT_ONESHOT);
 		return 0;
 	}
+	g->failed = false;
 	g->done(g->arg);
 	return 0;
 }
 
 static int
-thread_start(struct grace *g)
+on_again(sd_event_source *s, uint64_t usec, void *arg)
 {
-	sigset_t all, old;
-	int rc;
-
-	/* signals are the loop's */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	rc = pthread_create(&g->thread, NULL, grace_run, g);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return -rc;
+	(void)s;
+	(void)usec;
+	grace_ask(arg);
+	return 0;
 }
 
 int
@@ -94,9 +96,15 @@ grace_open(sd_event *ev, int map, int inner, void (*done)(void *arg),
 	g->its = fd[1];
 	rc = sd_event_add_io(ev, &g->source, g->ours, EPOLLIN, on_answer, g);
 	if (rc >= 0)
-		rc = thread_start(g);
+		rc = sd_event_add_time(ev, &g->again, CLOCK_BOOTTIME, 0, 0,
+		    on_again, g);
+	if (rc >= 0)
+		rc = sd_event_source_set_enabled(g->again, SD_EVENT_OFF);
+	if (rc >= 0)
+		rc = work_thread(&g->thread, grace_run, g);
 	if (rc < 0) {
 		sd_event_source_unref(g->source);
+		sd_event_source_unref(g->again);
 		close(fd[0]);
 		close(fd[1]);
 		free(g);
@@ -112,6 +120,7 @@ grace_close(struct grace *g)
 	if (g == NULL)
 		return;
 	sd_event_source_unref(g->source);
+	sd_event_source_unref(g->again);
 	shutdown(g->ours, SHUT_RDWR);
 	pthread_join(g->thread, NULL);
 	close(g->ours);

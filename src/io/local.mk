@@ -46,6 +46,7 @@ libxlbio_a_SOURCES += src/io/prog.c src/io/prog.h src/io/prog_int.h
 libxlbio_a_SOURCES += src/io/prog_pin.c src/io/prog_attach.c src/io/prog_why.c
 libxlbio_a_SOURCES += src/io/prog_offload.c src/io/prog_grow.c
 libxlbio_a_SOURCES += src/io/prog_mend.c
+libxlbio_a_SOURCES += src/io/work.c src/io/work.h
 libxlbio_a_SOURCES += src/io/prog_load.c src/io/prog_load.h
 libxlbio_a_SOURCES += src/io/key.c src/io/key.h
 libxlbio_a_SOURCES += src/io/ports.c src/io/ports.h

@@ -199,6 +199,7 @@ prog_close(struct prog *p)
 {
 	if (p == NULL)
 		return;
+	grow_close(p);
 	maps_close(p->maps);
 	hold_free(p);
 	if (p->fd >= 0)

@@ -6,6 +6,8 @@
 #ifndef XLB_PROG_H
 #define XLB_PROG_H
 
+#include <systemd/sd-event.h>
+
 #include "core/conf.h"
 #include "io/maps.h"
 
@@ -33,6 +35,12 @@ int prog_open(const struct prog_config *c, struct prog **out);
  * go on. 0 (it may have been large enough), or -errno after logging why: then it
  * is the one that was. */
 int prog_grow(struct prog *p, const struct prog_config *c);
+/* The same beside the loop, which it holds up only for the switch: `done` gets
+ * that result. 0, also where one is under way already (one at a time) or there
+ * is nothing to do, or -errno (logged). */
+int prog_grow_begin(struct prog *p, const struct prog_config *c, sd_event *ev,
+    void (*done)(int rc, void *arg), void *arg);
+bool prog_growing(const struct prog *p);
 
 /* `xlbd --preflight`: would prog_open() adopt what is pinned there (or start
  * anew), and does this kernel take the program on it? Changes nothing. 0, or

@@ -33,6 +33,7 @@ struct prog {
 	size_t nknown;
 	struct prog_hold *hold;
 	size_t nhold;
+	struct grow *grow;	/* a larger flow table on its way; NULL */
 	int mend_err;		/* why the last prog_mend() did not; 0 */
 };
 
@@ -60,6 +61,9 @@ void offload_restore(int saved_fd, uint32_t ifindex);
 /* prog_why.c: why attaching failed with `err`, for people. */
 void prog_why(const struct prog *p, const char *name, uint32_t ifindex,
     uint32_t flags, int err, char *buf, size_t size);
+
+/* prog_grow.c */
+void grow_close(struct prog *p);
 
 /* prog_attach.c: links whose program is another one get ours. */
 void prog_links_update(struct prog *p, int fd, uint32_t id);
