@@ -88,5 +88,8 @@ bool plan_blocked(const struct plan *p, const bool *failed, size_t i);
 /* "service 192.0.2.1:443/tcp", "ring web", "backend 10.0.0.7" */
 const char *op_print(const struct op *op, char *buf, size_t len);
 const char *op_verb(const struct op *op);	/* "add", "change", ... */
+/* What `err` (an errno) means for it: the error, the limit that was met and the
+ * setting that it comes from. */
+const char *op_why(const struct op *op, int err, char *buf, size_t len);
 
 #endif

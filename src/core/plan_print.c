@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Operations as text. */
+#include <errno.h>
 #include <netinet/in.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "core/plan.h"
 
@@ -96,4 +98,71 @@ op_verb(const struct op *op)
 	default:
 		return op->known ? "change" : "add";
 	}
+}
+
+/* The kernel says "argument list too long" of a map that is full. */
+static bool
+is_full(int err)
+{
+	return err == ENOSPC || err == E2BIG || err == EOVERFLOW;
+}
+
+static void
+full_print(const struct op *op, char *buf, size_t len)
+{
+	switch (op->kind) {
+	case OP_PORT_PUT:
+		snprintf(buf, len, "at most %d interfaces may lead to backends:"
+		    " see the routes to them", XLB_PORTS);
+		break;
+	case OP_VIP_PUT:
+	case OP_SERVICE_PUT:
+		snprintf(buf, len, "no free row of %d where it belongs: fewer "
+		    "services[].addresses or services[].listen", XLB_PROBE);
+		break;
+	case OP_RING_NEW:
+	case OP_RING_SLOTS:
+	case OP_RING_ROLES:
+		snprintf(buf, len, "at most %d pools, of maglev.table_size %u "
+		    "slots", XLB_RINGS, ((const struct op_ring *)op->row)->size);
+		break;
+	default:
+		break;
+	}
+}
+
+static void
+memory_print(const struct op *op, char *buf, size_t len)
+{
+	const struct op_ring *ring = op->row;
+
+	if (op->kind == OP_RING_NEW)
+		snprintf(buf, len, "%zu kB for maglev.table_size %u, in each "
+		    "pool; the unit's MemoryMax= is its limit",
+		    (size_t)xlb_ring_bytes(ring->size) >> 10, ring->size);
+	else
+		snprintf(buf, len, "the unit's MemoryMax= is its limit");
+}
+
+const char *
+op_why(const struct op *op, int err, char *buf, size_t len)
+{
+	char more[160] = "";
+
+	if (is_full(err))
+		full_print(op, more, sizeof(more));
+	else if (err == ENOMEM)
+		memory_print(op, more, sizeof(more));
+	else if (err == EPERM || err == EACCES)
+		snprintf(more, sizeof(more), "it takes the capabilities BPF and "
+		    "NET_ADMIN: the unit's CapabilityBoundingSet=");
+	else if (err == EMFILE)
+		snprintf(more, sizeof(more), "a descriptor for each pool: the "
+		    "unit's LimitNOFILE=");
+	else if (err == EBUSY)
+		snprintf(more, sizeof(more), "somebody else holds it; it is "
+		    "tried again");
+	snprintf(buf, len, "%s%s%s%s", strerror(err), *more != '\0' ? " (" : "",
+	    more, *more != '\0' ? ")" : "");
+	return buf;
 }

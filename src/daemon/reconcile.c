@@ -15,6 +15,7 @@
 #include "io/maps.h"
 
 #define TICK_US (5 * 1000000ULL)	/* drift is repaired within 10 s */
+#define LOOK_MS 100		/* between two, at least */
 
 /* One reconciliation; lives on the stack of reconcile_now(). */
 struct run {
@@ -108,7 +109,7 @@ run_apply(struct run *r, size_t from, size_t to)
 {
 	struct maps *m = prog_maps(r->d->prog);
 	const struct op *op;
-	char name[256];
+	char name[256], why[256];
 	size_t i;
 	int rc;
 
@@ -127,7 +128,7 @@ run_apply(struct run *r, size_t from, size_t to)
 			if (rc < 0)
 				log_warnx("op %zu/%zu: %s %s: %s", i + 1,
 				    r->plan.n, op_verb(op), name,
-				    strerror(-rc));
+				    op_why(op, -rc, why, sizeof(why)));
 		}
 		r->failed[i] = rc < 0;
 		r->nfailed += rc < 0;
@@ -392,6 +393,7 @@ on_tick(sd_event_source *s, uint64_t usec, void *arg)
 	int asked = 0;
 
 	(void)usec;
+	d->ticked = daemon_now();
 	/* what somebody has just asked for is no drift */
 	sd_event_source_get_enabled(d->soon, &asked);
 	if (d->started && !d->lifecycle.removed) {
@@ -401,6 +403,13 @@ on_tick(sd_event_source *s, uint64_t usec, void *arg)
 	sd_event_source_set_time_relative(s, TICK_US);
 	sd_event_source_set_enabled(s, SD_EVENT_ONESHOT);
 	return 0;
+}
+
+void
+reconcile_look(struct daemon *d)
+{
+	if (mono_ms_since(daemon_now(), d->ticked) >= LOOK_MS)
+		sd_event_source_set_time_relative(d->tick, 0);
 }
 
 int

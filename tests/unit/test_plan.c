@@ -510,6 +510,9 @@ plan_run(const struct plan *p, struct maps *m, const struct promise *promise)
 			failed[i] = maps_do(m, &p->op[i]) < 0;
 		ok &= !failed[i];
 		holds(m);
+		/* slots leave dead backends whatever else fails */
+		if (m->fail_errno != 0 && m->fail_at >= promise->first)
+			slots_keep_promises(promise, m, i + 1);
 		if (ok && m->fail_errno == 0) {
 			slots_keep_promises(promise, m, i + 1);
 			flows_keep_promises(promise, m, i + 1);
@@ -660,6 +663,7 @@ a_failed_operation_is_made_up_for(void **state)
 	struct ring_cache *rc = ring_cache_new();
 	static struct maps m, copy;
 	const struct op grace = { .kind = OP_GRACE };
+	static const int errs[] = { ENOMEM, E2BIG, EPERM, EBUSY, ENOSPC };
 	struct world w;
 	size_t seed, step, at, fails = 0;
 
@@ -671,7 +675,7 @@ a_failed_operation_is_made_up_for(void **state)
 			for (at = 0;; at++) {
 				copy = m;
 				copy.fail_at = at;
-				copy.fail_errno = ENOSPC;
+				copy.fail_errno = errs[fails % 5];
 				reconcile(&w, &copy, rc);
 				if (copy.done <= at)
 					break;
@@ -837,6 +841,49 @@ operations_have_names(void **state)
 	}
 }
 
+/* What failed is named with the limit and where it is set. */
+static void
+failures_name_their_limit(void **state)
+{
+	struct state_service v = { .vip = ip("192.0.2.1"), .port = 443,
+	    .proto = IPPROTO_TCP };
+	struct op_ring r = { .pool = "web", .size = 65537 };
+	const struct op ring = { OP_RING_NEW, 0, false, &r },
+	    port = { OP_PORT_PUT, 3, false, NULL },
+	    service = { OP_SERVICE_PUT, 1, false, &v },
+	    grace = { OP_GRACE, 0, false, NULL };
+	const struct {
+		const struct op *op;
+		int err;
+		const char *has[3];
+	} row[] = {
+		{ &port, E2BIG, { "Argument list too long", "256 interfaces",
+		    "routes" } },
+		{ &service, ENOSPC, { "No space left", "32",
+		    "services[].listen" } },
+		{ &ring, ENOMEM, { "Cannot allocate memory", "772 kB",
+		    "maglev.table_size 65537" } },
+		{ &ring, E2BIG, { "1024 pools", "maglev.table_size", "" } },
+		{ &ring, EMFILE, { "Too many open files", "LimitNOFILE=", "" } },
+		{ &grace, ENOMEM, { "Cannot allocate", "MemoryMax=", "" } },
+		{ &port, EPERM, { "not permitted", "BPF and NET_ADMIN",
+		    "CapabilityBoundingSet=" } },
+		{ &port, EBUSY, { "busy", "somebody else holds it", "" } },
+		{ &port, EIO, { "Input/output error", "", "" } },
+	};
+	char buf[256];
+	size_t i, k;
+
+	(void)state;
+	for (i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		op_why(row[i].op, row[i].err, buf, sizeof(buf));
+		for (k = 0; k < 3; k++)
+			if (strstr(buf, row[i].has[k]) == NULL)
+				fail_msg("no \"%s\" in \"%s\"",
+				    row[i].has[k], buf);
+	}
+}
+
 int
 main(void)
 {
@@ -845,6 +892,7 @@ main(void)
 		cmocka_unit_test(a_failed_operation_is_made_up_for),
 		cmocka_unit_test(drift_is_repaired),
 		cmocka_unit_test(operations_have_names),
+		cmocka_unit_test(failures_name_their_limit),
 	};
 
 	return cmocka_run_group_tests_name("plan", test, NULL, NULL);
