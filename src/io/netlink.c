@@ -235,18 +235,28 @@ netlink_settle(struct netlink *nl)
 		nl->changed(nl->arg);
 }
 
+/* False: there are more. */
+static bool
+events_read(struct netlink *nl)
+{
+	int i;
+
+	for (i = 0; i < EVENTS_PER_CALL; i++)
+		if (!event_read(nl))
+			return true;
+	return false;
+}
+
 static int
 watch_ready(sd_event_source *s, int fd, uint32_t revents, void *arg)
 {
 	struct netlink *nl = arg;
-	int i;
 
 	(void)s;
 	(void)fd;
 	(void)revents;
 	nl->now = netlink_now();
-	for (i = 0; i < EVENTS_PER_CALL && event_read(nl); i++)
-		;
+	events_read(nl);
 	netlink_settle(nl);
 	return 0;
 }
@@ -256,10 +266,15 @@ timer_due(sd_event_source *s, uint64_t usec, void *arg)
 {
 	struct netlink *nl = arg;
 
-	(void)s;
 	(void)usec;
 	nl->now = netlink_now();
-	netlink_settle(nl);
+	/* an answer that came while this process did not run is no silence */
+	if (events_read(nl)) {
+		netlink_settle(nl);
+		return 0;
+	}
+	sd_event_source_set_time_relative(s, 1000);
+	sd_event_source_set_enabled(s, SD_EVENT_ONESHOT);
 	return 0;
 }
 

@@ -42,7 +42,18 @@ struct child {
 	struct heap deadline;
 	struct http *http;	/* made when first used */
 	struct check *check[CONF_CHECKS_MAX];	/* by slot */
+	int64_t lost;		/* ns for which this process did not run: no
+				 * deadline passes in them */
 };
+
+/* Less than that is how busy machines are. */
+#define LATE_NS 20000000
+
+static int64_t
+child_now(const struct child *c)
+{
+	return probe_now().ns - c->lost;
+}
 
 static const struct probe_end cannot = { .result = PROBE_LOCAL };
 
@@ -201,7 +212,7 @@ probe_begin(struct child *c, const struct probe_request *rq, int fd)
 	memset(&p->end, 0, sizeof(p->end));
 	p->end.result = PROBE_TIMEOUT;
 	heap_put(&c->deadline, &p->deadline,
-	    mono_add_ms(probe_now(), rq->timeout_ms).ns);
+	    mono_add_ms((mono_t){ child_now(c) }, rq->timeout_ms).ns);
 	if (probe_ask(c, p)) {
 		if (is_connecting(p))
 			probe_connected(c, p, p->end.result);
@@ -370,12 +381,32 @@ wait_ms(const struct child *c)
 	const struct heap_node *min = heap_min(&c->deadline);
 	int64_t at = http_due(c->http), ns;
 
-	if (min != NULL && min->key < at)
-		at = min->key;
+	if (min != NULL && min->key + c->lost < at)
+		at = min->key + c->lost;
 	if (at == INT64_MAX)
 		return -1;
 	ns = at - probe_now().ns;
 	return ns <= 0 ? 0 : (int)((ns + 999999) / 1000000);
+}
+
+/*
+ * As epoll_wait(). One that comes back long after its time says that we were
+ * stopped, or the machine slept: answers were there that nobody read, and what
+ * was to be asked next was not.
+ */
+static int
+events_wait(struct child *c, struct epoll_event *ev)
+{
+	int ms = wait_ms(c), n;
+	int64_t begun = probe_now().ns, late;
+
+	n = epoll_wait(c->ep, ev, EVENTS, ms);
+	if (ms < 0)
+		return n;
+	late = probe_now().ns - begun - ms * INT64_C(1000000);
+	if (late > LATE_NS)
+		c->lost += late;
+	return n;
 }
 
 _Noreturn void
@@ -394,7 +425,7 @@ probe_child(int fd)
 	    epoll_ctl(c.ep, EPOLL_CTL_ADD, fd, &first) < 0)
 		give_up();
 	for (;;) {
-		n = epoll_wait(c.ep, ev, EVENTS, wait_ms(&c));
+		n = events_wait(&c, ev);
 		if (n < 0 && errno != EINTR)
 			give_up();
 		for (i = 0; i < n; i++)
@@ -403,7 +434,7 @@ probe_child(int fd)
 			http_timer(c.http);
 		if (n == EVENTS)
 			continue;	/* more have ended: hear them first */
-		now = probe_now().ns;
+		now = child_now(&c);
 		while ((min = heap_min(&c.deadline)) != NULL && min->key <= now)
 			probe_late(&c, HEAP_ITEM(min, struct probe, deadline));
 	}

@@ -353,6 +353,45 @@ changed_check_is_asked_anew(void **state)
 	waitpid(pid, NULL, 0);
 }
 
+/* As where a machine sleeps: neither end runs while a deadline passes. */
+static void
+a_pause_is_no_silence(void **state)
+{
+	struct conf_check c = check_http(0);
+	struct health_target t;
+	struct bench b;
+	uint16_t port;
+	pid_t pid = server_start(&port);
+	int round, i;
+
+	(void)state;
+	/* each connection's process, too; some are under way at any time */
+	assert_int_equal(setpgid(pid, pid), 0);
+	c.interval_ms = 60;
+	c.timeout_ms = 1000;
+	c.path = "/continue";
+	t = target("127.0.0.1", port, &c);
+	bench_open(&b);
+	assert_int_equal(prober_set(b.p, &t, 1), 0);
+	bench_run(&b, 10000, 1);
+	for (round = 0; round < 4; round++) {
+		bench_run(&b, 25, SIZE_MAX);
+		assert_int_equal(kill(prober_pid(b.p), SIGSTOP), 0);
+		assert_int_equal(kill(-pid, SIGSTOP), 0);
+		usleep(1200000);
+		assert_int_equal(kill(prober_pid(b.p), SIGCONT), 0);
+		usleep(20000);
+		assert_int_equal(kill(-pid, SIGCONT), 0);
+		for (i = 0; i < 5; i++) {
+			bench_run(&b, 10000, b.total + 1);
+			assert_int_equal(b.last[0], PROBE_OK);
+		}
+	}
+	bench_close(&b);
+	kill(-pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
 int
 main(void)
 {
@@ -360,6 +399,7 @@ main(void)
 		cmocka_unit_test(each_answer_has_its_result),
 		cmocka_unit_test(same_as_tcp_where_nobody_listens),
 		cmocka_unit_test(changed_check_is_asked_anew),
+		cmocka_unit_test(a_pause_is_no_silence),
 	};
 
 	memset(big, 'x', sizeof(big) - 1);
