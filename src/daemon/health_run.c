@@ -232,8 +232,14 @@ health_result(size_t id, enum probe_result r, uint16_t detail,
 	if (r == PROBE_TIMEOUT || r == PROBE_UNREACHABLE)
 		netlink_doubt(d->nl, &row->addr);
 	if (!health_step(&row->fsm, d->health_target[id].check, r, detail,
-	    said))
+	    said)) {
+		/* the way through the tunnel is by our own rows: they are put
+		 * right before silence becomes a verdict */
+		if (r == PROBE_TIMEOUT && health_is_alive(from) &&
+		    !addr_is_zero(&row->vip))
+			reconcile_look(d);
 		return;
+	}
 	row->since = daemon_realtime();
 	row->passed |= health_is_alive(row->fsm.state);
 	health_log(d, row, from);

@@ -100,6 +100,9 @@ class Map:
         self._do(LOOKUP, key, out)
         return out.raw
 
+    def put(self, key, value):
+        self._do(UPDATE, key, ctypes.create_string_buffer(value))
+
     def delete(self, key):
         self._do(DELETE, key)
 
@@ -225,6 +228,7 @@ def state_dump(pins):
     other: two that were told the same give the same."""
     pins = pathlib.Path(pins)
     t = Tables(pins)
+    settings = t.row("settings", 0)
     vip = {struct.unpack_from("=I", r, 16)[0]: r
            for r in t.rows("vip").values()}
     hop = {n: nexthop(r) for n, r in t.rows("nexthop").items()
@@ -246,7 +250,8 @@ def state_dump(pins):
             "pool": pool.get(word >> 16 & 0xffff, "?"),
             "flags": word >> 48 & 0xffef}
     out = {
-        "settings": t.row("settings", 0)[:SETTINGS_WANTED].hex(),
+        # without flags: a surge of unknown flows is none of the node's making
+        "settings": (settings[:78] + settings[80:SETTINGS_WANTED]).hex(),
         "vips": {address(r[:16]): struct.unpack_from("=I", r, 20)[0]
                  for r in vip.values()},
         "services": service,

@@ -5,6 +5,7 @@ import json
 import signal
 
 import lab
+import pinned
 import pytest
 from fabric import BACKENDS, NODES, VIP
 from test_nodes import under_load
@@ -100,6 +101,22 @@ def test_override_ends_when_the_file_says_otherwise(fabric):
     fabric.write_config("lb1", fabric.config("lb1"))
     fabric.must("lb1", "reload")
     fabric.wait_eligible(BACKENDS)
+
+
+def test_an_edited_row_takes_no_backend_down(fabric):
+    """Probes go by the same rows as packets do. The first that is not answered
+    has xlbd look at them, before there is a verdict."""
+    pins = lab.BPFFS / (lab.BPF_PREFIX + "lb1")
+    log = lab.RUN / "lb1/xlbd.log"
+    want, since = pinned.state_dump(pins), log.stat().st_size
+    t = pinned.Tables(pins)
+    for i, row in t.rows("backend").items():
+        t.row("backend", i, row[:16] + bytes(4) + row[20:])
+    t.close()
+    lab.wait("the rows to be as before", lambda: not pinned.differences(
+        want, pinned.state_dump(pins)), 2)
+    said = log.read_bytes()[since:].decode()
+    assert "is not as it was left" in said and "-> down" not in said, said
 
 
 def test_detached_program_is_attached_again(fabric):
