@@ -4,6 +4,16 @@ DAEMON_TESTS = tests/daemon/test_node.py tests/daemon/test_views.py
 DAEMON_TESTS += tests/daemon/test_announce.py tests/daemon/test_json.py
 DAEMON_TESTS += tests/daemon/test_drift.py tests/daemon/test_metrics.py
 DAEMON_TESTS += tests/daemon/test_story.py tests/daemon/test_page.py
+DAEMON_TESTS += tests/daemon/test_fault.py tests/daemon/test_access.py
 EXTRA_DIST += $(DAEMON_TESTS) tests/daemon/node.py tests/daemon/net.py
 EXTRA_DIST += tests/daemon/scrape.py tests/daemon/browser.py
 EXTRA_DIST += tests/golden/story.txt
+EXTRA_DIST += tests/daemon/shim.c
+
+# Without sanitizers: it comes before them.
+noinst_DATA += tests/daemon/shim.so
+CLEANFILES += tests/daemon/shim.so
+tests/daemon/shim.so: tests/daemon/shim.c
+	$(AM_V_at)$(MKDIR_P) tests/daemon
+	$(AM_V_GEN)$(CC) -O1 -g -Wall -Wextra -Werror -fPIC -shared \
+		$(top_srcdir)/tests/daemon/shim.c -o $@ -ldl
