@@ -161,6 +161,12 @@ class Fabric(lab.Lab):
                  "bridge", "mcast_snooping", "0")
         for port in ("router", "lb1", "lb2", "b1", "b2"):
             self.run("rack", "ip", "link", "set", port, "master", "br0")
+        for port in NODES:
+            # As a NIC that takes what is for it alone: what a bridge floods,
+            # since it forgets who was behind a port that went down, would
+            # reach the program of every node.
+            self.run("rack", "ip", "link", "set", port, "type",
+                     "bridge_slave", "flood", "off")
         self.run("rack", "ip", "link", "set", "br0", "up")
         for net, name in ROUTER_IF.items():
             self.give("router", name, net, ROUTER_HOST)
@@ -183,6 +189,11 @@ class Fabric(lab.Lab):
             keys += ["net.ipv4.ip_forward=1", "net.ipv6.conf.all.forwarding=1",
                      "net.ipv4.fib_multipath_hash_policy=1",
                      "net.ipv6.fib_multipath_hash_policy=1"]
+        if ns == "client":
+            # A veth carries the socket's hash along, and the router's choice
+            # goes by it; a new one after a retransmission would be as if a
+            # node were lost.
+            keys += ["net.core.txrehash=0"]
         if ns in BACKENDS:
             keys += ["net.ipv4.conf.all.arp_ignore=1",
                      "net.ipv4.conf.all.arp_announce=2"]

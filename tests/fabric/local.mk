@@ -15,7 +15,10 @@ EXTRA_DIST += tests/fabric/test_network.py tests/fabric/test_wrapper.py \
 	tests/fabric/test_events.py tests/fabric/test_stable.py \
 	tests/fabric/streams.py tests/fabric/test_supervised.py \
 	tests/fabric/test_peers.py tests/fabric/test_tunnel.py \
-	tests/fabric/test_many.py tests/fabric/accept_stub.py
+	tests/fabric/test_many.py tests/fabric/accept_stub.py \
+	tests/fabric/test_chaos.py tests/fabric/chaos.py \
+	tests/fabric/facts.py \
+	tests/fabric/test_upgrade.py
 
 noinst_DATA += tests/fabric/veth.bpf.o
 CLEANFILES += tests/fabric/veth.bpf.o

@@ -365,9 +365,9 @@ def route(f, nodes):
 
 
 @contextlib.contextmanager
-def site_up(f, rng):
+def site_up(f, rng, kind=Site):
     servers = Servers(f)
-    site = Site(f, servers, rng)
+    site = kind(f, servers, rng)
     route(f, fab.NODES)
     try:
         site.reload()
