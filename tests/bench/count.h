@@ -3,6 +3,8 @@
 #ifndef XLB_BENCH_COUNT_H
 #define XLB_BENCH_COUNT_H
 
+#include <stdint.h>
+
 struct driver_bpf;
 
 /* Of xlb for one of the driver's packets, on average, once `first` and a few

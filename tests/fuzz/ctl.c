@@ -66,6 +66,13 @@ prog_maps(struct prog *p)
 	return NULL;
 }
 
+bool
+prog_growing(const struct prog *p)
+{
+	(void)p;
+	return false;
+}
+
 uint32_t
 maps_tick(void)
 {
