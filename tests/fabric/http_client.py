@@ -28,7 +28,7 @@ import sys
 import time
 
 KEEP_PAUSE = 0.05
-PORT_FIRST, PORT_LAST = 22000, 65000
+PORT_FIRST, PORT_LAST = 32768, 65000  # --from-port stays below these
 
 
 class Client:
