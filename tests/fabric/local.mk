@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Tests in network namespaces, run by `./setup check`, and what demo shares with
-# them. Only their packet programs are compiled.
+# them.
 EXTRA_DIST += tests/fabric/veth.bpf.c tests/fabric/lab.py \
 	tests/fabric/fabric.py tests/fabric/frames.py \
 	tests/fabric/http_client.py tests/fabric/conftest.py \
@@ -20,10 +20,17 @@ EXTRA_DIST += tests/fabric/test_network.py tests/fabric/test_wrapper.py \
 	tests/fabric/facts.py \
 	tests/fabric/test_upgrade.py
 
-noinst_DATA += tests/fabric/veth.bpf.o
-CLEANFILES += tests/fabric/veth.bpf.o
-tests/fabric/veth.bpf.o: tests/fabric/veth.bpf.c
+FABRIC_BPF = tests/fabric/veth.bpf.o tests/fabric/count.bpf.o
+noinst_DATA += $(FABRIC_BPF)
+CLEANFILES += $(FABRIC_BPF)
+tests/fabric/count.bpf.o: tests/fabric/blast.h
+
+# With sanitizers it would be what is slow.
+noinst_DATA += tests/fabric/blast
+CLEANFILES += tests/fabric/blast
+EXTRA_DIST += tests/fabric/blast.c tests/fabric/blast.h \
+	tests/fabric/count.bpf.c
+tests/fabric/blast: tests/fabric/blast.c tests/fabric/blast.h
 	$(AM_V_at)$(MKDIR_P) tests/fabric
-	$(AM_V_GEN)$(BPF_CLANG) -target bpf -O2 -g -Wall -Wextra -Werror \
-		-idirafter /usr/include/$(BPF_MULTIARCH) \
-		-c $(top_srcdir)/tests/fabric/veth.bpf.c -o $@
+	$(AM_V_GEN)$(CC) -std=gnu11 -O2 -g -Wall -Wextra -Werror -pthread \
+		$(top_srcdir)/tests/fabric/blast.c -o $@

@@ -5,7 +5,6 @@
 usage: streams.py serve NAME PORT CHECK_PORT
        streams.py hold PORT CONNECTIONS RATE ADDRESS...
        streams.py flood ADDRESS PORT COUNT RATE
-       streams.py blast DEVICE SOURCE_MAC MAC ADDRESS PORT
 
 serve answers each line with "NAME line", for as long as standard input is open;
 the lines `down` and `up` there close and open CHECK_PORT, and nothing else.
@@ -18,9 +17,6 @@ of one that had been answered, by `owner`, since `began`; times are seconds sinc
 boot. It ends with its standard input, after "done" with the counts.
 
 flood sends SYNs from addresses in 198.18.0.0/15, RATE a second.
-
-blast sends ACKs of 1024 flows out of a device, as fast as it goes, until standard
-input ends; it prints {"sent", "seconds"}.
 """
 
 import asyncio
@@ -225,42 +221,6 @@ def flood(address, port, count, rate):
     print(count)
 
 
-def ack(macs, address, port, flow):
-    dst = ipaddress.IPv4Address(address).packed
-    src = bytes((198, 18, 1, flow & 255))
-    ip = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 40, 0, 0, 64, 6, 0, src, dst)
-    ip = ip[:10] + struct.pack("!H", checksum(ip)) + ip[12:]
-    tcp = struct.pack("!HHIIBBHHH", 1024 + flow, port, 1, 1, 0x50, 0x10, 65535,
-                      0, 0)
-    pseudo = src + dst + struct.pack("!BBH", 0, 6, 20)
-    tcp = tcp[:16] + struct.pack("!H", checksum(pseudo + tcp)) + tcp[18:]
-    return macs + b"\x08\0" + ip + tcp
-
-
-def blast(device, source, mac, address, port):
-    macs = bytes.fromhex((mac + source).replace(":", ""))
-    frames = [ack(macs, address, port, flow) for flow in range(1024)]
-    s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
-    s.bind((device, 0))
-    s.setsockopt(263, 20, 1)  # SOL_PACKET, PACKET_QDISC_BYPASS
-    os.set_blocking(0, False)
-    sent, begin = 0, time.monotonic()
-    print("{}", flush=True)
-    while True:
-        for frame in frames:
-            try:
-                s.send(frame)
-                sent += 1
-            except OSError:
-                pass  # the device has no room
-        try:
-            if os.read(0, 1) == b"":
-                break
-        except BlockingIOError:
-            pass
-    print(json.dumps({"sent": sent, "seconds": time.monotonic() - begin}))
-
-
 def main(what, *args):
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 65536), hard))
@@ -272,8 +232,6 @@ def main(what, *args):
         # the kernel closes what is open, without a word to anybody here
         sys.stdout.flush()
         os._exit(0)
-    elif what == "blast":
-        blast(*args[:4], int(args[4]))
     else:
         flood(args[0], int(args[1]), int(args[2]), float(args[3]))
 

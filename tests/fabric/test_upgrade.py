@@ -1,33 +1,119 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Another xlbd with another program takes over while packets come as fast as this
-machine sends them: each of them is forwarded."""
+"""xlbd is restarted, dies, and another one with another program takes over, while
+numbered packets come at 100 000 a second: each of them is sent on, once, and no
+route moves."""
 
 import json
-import pathlib
+import signal
 import struct
 import subprocess
+import time
 
 import fabric as fab
 import lab
 import pinned
-from route_watch import Routes
-from test_nodes import restart
+import pytest
+from test_supervised import NODE, nothing_moves, supervised
 
-NODE = "lb1"
-FLOOD = "203.0.113.30"
-STREAMS = pathlib.Path(__file__).parent / "streams.py"
+RATE = 100000
+ADDRESS, UDP = "203.0.113.30", 9000
+COUNT = lab.BPFFS / (lab.BPF_PREFIX + "count")
 
 
-def link(f, ns, name):
-    return json.loads(f.run(ns, "ip", "-j", "-s", "link", "show",
-                            name).stdout)[0]
+class Blast:
+    """See blast.c: packets to the node out of the port that its link ends at."""
+
+    def __init__(self, f, rate):
+        self.p = f.start(
+            "rack", "blast", f.program("tests/fabric/blast"), rate, NODE,
+            mac(f, "rack", NODE), mac(f, NODE, "eth0"), ADDRESS,
+            COUNT / "xlbf_seen", stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE)
+        self.last = self.heard()
+
+    def heard(self):
+        line = self.p.popen.stdout.readline()
+        assert line, self.p.log.read_text()
+        return json.loads(line)
+
+    def rate(self):
+        """Packets a second since the last time."""
+        before = self.last
+        self.p.popen.stdin.write(b"\n")
+        self.p.popen.stdin.flush()
+        self.last = self.heard()
+        return (self.last["sent"] - before["sent"]) / (
+            self.last["at"] - before["at"])
+
+    def end(self):
+        """(sent, lost) in all; none came twice."""
+        self.p.popen.stdin.close()
+        said = self.heard()
+        assert self.p.exit() == 0 and said["again"] == 0, said
+        return said["sent"], said["sent"] - said["received"]
+
+
+@pytest.fixture
+def counted(fabric):
+    """What the node sends on of them is counted, and goes no further."""
+    COUNT.mkdir()
+    fabric.run(None, "bpftool", "prog", "loadall",
+               fabric.build / "tests/fabric/count.bpf.o", COUNT, "pinmaps",
+               COUNT)
+    set_xdp(fabric, COUNT / "xlbf_count")
+    try:
+        yield fabric
+    finally:
+        fabric.set_xdp("rack", NODE, "xlbf_pass")
+        fabric.run(None, "rm", "-r", COUNT)
+
+
+def set_xdp(f, program):
+    f.run("rack", "bpftool", "net", "attach", "xdpdrv", "pinned", program,
+          "dev", NODE, "overwrite")
+
+
+def mac(f, ns, name):
+    return json.loads(f.run(ns, "ip", "-j", "link", "show",
+                            name).stdout)[0]["address"]
 
 
 def sent_on(f):
     """Packets of that service: those that were forwarded, and the others."""
     row = next(r for r in f.must(NODE, "stats", "--json").json["services"]
-               if r["address"] == FLOOD)
+               if r["address"] == ADDRESS)
     return row["packets"], row["drops"]
+
+
+def served(f):
+    """A service for the packets; the pool of `www` has nothing to do with it."""
+    f.write_config(NODE, f.config(NODE).replace("services:\n", f"""\
+  blast:
+    backends:
+      - {{name: b1, address: {fab.POOL_ADDRESS["b1"]}}}
+      - {{name: b2, address: {fab.POOL_ADDRESS["b2"]}}}
+services:
+  - {{name: blast, addresses: [{ADDRESS}], listen: [udp/{UDP}], pool: blast}}
+"""))
+    f.must(NODE, "reload")
+    lab.wait("the way to the backends", lambda: all(
+        b["eligible"] for b in f.pool(NODE, "blast").values()))
+
+
+def bearable(f):
+    """The rate at which nothing is lost where nothing happens."""
+    rate = RATE
+    while True:
+        b = Blast(f, rate)
+        time.sleep(2)
+        got = b.rate()
+        sent, lost = b.end()
+        print(f"# without a restart: {sent} packets, {got:.0f} a second, "
+              f"{lost} lost")
+        if lost == 0:
+            return rate
+        rate //= 2
+        assert rate > RATE / 20, "this machine loses packets by itself"
 
 
 def forget_program(pins):
@@ -39,47 +125,41 @@ def forget_program(pins):
     m.close()
 
 
-def test_program_is_replaced_under_load(fabric):
-    f = fabric
-    pins = lab.BPFFS / (lab.BPF_PREFIX + NODE)
-    # nobody answers there: what the backends do with it is not the point
-    f.write_config(NODE, f.config(NODE).replace("services:\n", f"""\
-  flood:
-    backends:
-      - {{name: b1, address: {fab.POOL_ADDRESS["b1"]}}}
-      - {{name: b2, address: {fab.POOL_ADDRESS["b2"]}}}
-services:
-  - {{name: flood, addresses: [{FLOOD}], listen: [tcp/80], pool: flood}}
-"""))
-    f.must(NODE, "reload")
-    lab.wait("the way to the backends", lambda: all(
-        b["eligible"] for b in f.pool(NODE, "flood").values()))
-    at = next((pins / "links").iterdir())
-    before, dropped = sent_on(f), link(f, "rack", NODE)["stats64"]["tx"]
-    p = f.start("rack", "blast", fab.PYTHON, STREAMS, "blast", NODE,
-                link(f, "rack", NODE)["address"], link(f, NODE,
-                                                       "eth0")["address"],
-                FLOOD, 80, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    with Routes(lab.NETNS / (lab.PREFIX + "router")) as routes:
-        p.popen.stdout.readline()
-        for _ in range(3):
-            id_, program, _ = pinned.link_info(at)
-            forget_program(pins)
-            restart(f, NODE)
-            now = pinned.link_info(at)
-            assert now[0] == id_ and now[1] != program, "not replaced in place"
-        p.popen.stdin.close()
-        said = json.loads(p.popen.stdout.readline())
-        assert p.exit(30) == 0
-    moved = [e for v in (4, 6) for e in routes.of(fab.VIP[v])]
-    assert not moved, moved
-    after = sent_on(f)
-    lost = link(f, "rack", NODE)["stats64"]["tx"]["dropped"] - \
-        dropped["dropped"]
-    forwarded = after[0] - before[0]
-    print(f"# {said['sent']} packets, {said['sent'] / said['seconds']:.0f} a "
-          f"second, {forwarded} forwarded; for {lost} more the device had no "
-          f"room")
-    assert after[1] == before[1], "some were dropped"
-    assert forwarded == said["sent"]
-    assert said["sent"] / said["seconds"] > 5000, "hardly a stream"
+def ways(f, unit):
+    """How another xlbd comes: (name, function)."""
+    def restart():
+        f.must(NODE, "restart")
+        f.wait_answer(NODE, 30)
+
+    def die():
+        n = len(unit.starts)
+        unit.signal(signal.SIGKILL)
+        unit.wait_restart(n + 1, 30)
+
+    return ("xlb restart", restart), ("kill -9", die), ("xlb restart", restart)
+
+
+def test_another_xlbd_under_load(counted):
+    f = counted
+    with supervised(f) as unit:
+        served(f)
+        link = next((lab.BPFFS / (lab.BPF_PREFIX + NODE) /
+                     "links").iterdir())
+        rate = bearable(f)
+        before = sent_on(f)
+        blast = Blast(f, rate)
+        with nothing_moves(f):
+            for how, another in ways(f, unit):
+                id_, program, _ = pinned.link_info(link)
+                forget_program(link.parents[1])
+                another()
+                print(f"# {how}, another program: {blast.rate():.0f} packets "
+                      "a second meanwhile")
+                now = pinned.link_info(link)
+                assert now[0] == id_ and now[1] != program, \
+                    "not replaced in place"
+        sent, lost = blast.end()
+        after = sent_on(f)
+        print(f"# {sent} packets in all, {lost} lost")
+        assert after[1] == before[1], "some were dropped"
+        assert lost == 0 and after[0] - before[0] == sent

@@ -11,6 +11,9 @@
 
 #define ETHERTYPE_TEST 0x88b5	/* IEEE 802, local experimental */
 
+int xlbf_pass(struct xdp_md *ctx);
+int xlbf_tx(struct xdp_md *ctx);
+
 SEC("xdp")
 int
 xlbf_pass(struct xdp_md *ctx)
