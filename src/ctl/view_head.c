@@ -275,16 +275,22 @@ view_head(const json_t *status, struct grid *g)
 	overrides_cells(status, g);
 }
 
-/* As in the log, without what is in brackets behind the name. */
+/* As in the log; of what is asked through a tunnel, which VIP: one backend has
+ * a verdict on each. */
 static void
 change_print(const json_t *status, const json_t *c, FILE *f)
 {
-	const char *object = text(c, "object"), *end = strstr(object, " (");
+	const char *object = text(c, "object"), *from = strstr(object, " (");
+	const char *vip = from != NULL ? strstr(from, " for ") : NULL;
 	char buf[24];
 
-	fprintf(f, "%s ago, %.*s: %s -> %s", ago(status, c, "time", buf),
-	    end != NULL ? (int)(end - object) : (int)strlen(object), object,
-	    text(c, "old"), text(c, "new"));
+	fprintf(f, "%s ago, ", ago(status, c, "time", buf));
+	if (vip != NULL)
+		fprintf(f, "%.*s%.*s", (int)(from - object), object,
+		    (int)strcspn(vip, ")"), vip);
+	else
+		fputs(object, f);
+	fprintf(f, ": %s -> %s", text(c, "old"), text(c, "new"));
 	if (*text(c, "reason") != '\0')
 		fprintf(f, ": %s", text(c, "reason"));
 }
