@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <net/if.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "core/arena.h"
@@ -14,19 +15,28 @@
 
 #define STATUS_MS 10000
 
-static bool
-file_loads(const char *file)
+/* Would it start with its file? If not, why. */
+static void
+file_say(const char *file)
 {
 	const struct conf *c;
-	struct arena *a = arena_new();
+	struct arena *a;
 	struct diag dg;
-	int rc;
 
+	if (access(file, R_OK) < 0 && errno == ENOENT) {
+		fprintf(stderr, "%s is not there: xlbd starts with the "
+		    "configuration that was accepted last, if there is one; an "
+		    "empty file serves nothing\n", file);
+		return;
+	}
+	a = arena_new();
 	diag_init(&dg);
-	rc = conf_file_load(file, a, &c, &dg);
+	if (access(file, R_OK) < 0)
+		fprintf(stderr, "%s: %s\n", file, strerror(errno));
+	else if (conf_file_load(file, a, &c, &dg) < 0)
+		fprintf(stderr, "%s does not load: see xlb check\n", file);
 	diag_fini(&dg);
 	arena_free(a);
-	return rc == 0;
 }
 
 /* Without a daemon: what it has left, as far as it can be seen, and what to do. */
@@ -47,9 +57,7 @@ left_say(const struct context *x)
 		    " what it was told\n", stderr);
 	else
 		fputs("routes: withdrawn, " TUN_NAME " is gone\n", stderr);
-	if (!file_loads(x->o.config))
-		fprintf(stderr, "%s does not load: see xlb check\n",
-		    x->o.config);
+	file_say(x->o.config);
 	fputs("why it ended: journalctl -u xlb; start it: systemctl start xlb\n",
 	    stderr);
 }

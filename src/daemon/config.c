@@ -158,6 +158,12 @@ config_kept(const struct options *opt, struct diag *dg)
 	int rc;
 
 	rc = file_read(path, KEPT_MAX, &buf, &len);
+	if (rc == -ENOENT) {
+		diag_add(dg, DIAG_ERROR, nowhere, "no configuration was "
+		    "accepted before that could take its place (%s is not "
+		    "there)", path);
+		goto out;
+	}
 	if (rc < 0) {
 		diag_add(dg, DIAG_ERROR, nowhere, "%s: %s", path,
 		    strerror(-rc));

@@ -70,6 +70,8 @@ start_config(struct daemon *d)
 			d->verdict.kept = true;
 		} else {
 			config_messages(&kept, NULL);
+			log_change("configuration", "none", "refused", "xlbd "
+			    "ends: mend the file (xlb check), then start it");
 		}
 	}
 	diag_fini(&kept);

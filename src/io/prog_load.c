@@ -17,7 +17,8 @@
 
 #define VERIFIER_LOG (8U << 20)
 #define VERIFIER_LINES 12	/* of it in the log; all of it in debug */
-#define FLUSH "drain the node, then xlb restart --flush"
+#define FLUSH "drain the node, then xlb restart --flush; where no xlbd runs, " \
+	"xlb detach --force"
 
 void
 load_fini(struct load *l)
