@@ -22,7 +22,6 @@ struct block {
 
 struct arena {
 	struct block *head;	/* the one being filled */
-	size_t total;
 };
 
 static _Noreturn void
@@ -43,12 +42,11 @@ must_calloc(size_t n, size_t size)
 }
 
 static struct block *
-block_new(struct arena *a, size_t size)
+block_new(size_t size)
 {
 	struct block *b = must_calloc(1, sizeof(*b) + size);
 
 	b->size = size;
-	a->total += sizeof(*b) + size;
 	return b;
 }
 
@@ -88,13 +86,13 @@ arena_alloc(struct arena *a, size_t size)
 			want = BLOCK_MAX;
 		if (size > want / 4 && b != NULL) {
 			/* its own block, behind the one being filled */
-			b = block_new(a, size);
+			b = block_new(size);
 			b->used = size;
 			b->next = a->head->next;
 			a->head->next = b;
 			return b->data;
 		}
-		b = block_new(a, size > want ? size : want);
+		b = block_new(size > want ? size : want);
 		b->next = a->head;
 		a->head = b;
 	}
@@ -145,12 +143,6 @@ arena_printf(struct arena *a, const char *fmt, ...)
 	va_end(again);
 	va_end(ap);
 	return s;
-}
-
-size_t
-arena_size(const struct arena *a)
-{
-	return a->total;
 }
 
 void *

@@ -20,7 +20,6 @@ void *arena_dup(struct arena *a, const void *src, size_t size);
 char *arena_strdup(struct arena *a, const char *s);
 char *arena_printf(struct arena *a, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
-size_t arena_size(const struct arena *a);	/* bytes taken from the heap */
 
 /* For what outlives every arena: zeroed, to be freed by free(); never NULL. */
 void *must_calloc(size_t n, size_t size);

@@ -129,6 +129,7 @@ default_set(struct bind *b, const struct key *k, void *base)
 {
 	char why[WHY_MAX];
 	struct http_range_list *codes;
+	int rc;
 
 	if (k->def == NULL)
 		return;
@@ -141,14 +142,12 @@ default_set(struct bind *b, const struct key *k, void *base)
 		codes = (void *)((char *)base + k->offset);
 		codes->row = arena_alloc(b->a, sizeof(*codes->row));
 		codes->n = 1;
-		if (codes_parse(k->def, codes->row, why) == 0)
-			return;
+		rc = codes_parse(k->def, codes->row, why);
 		break;
 	default:
-		if (value_parse(k, k->def, b->a, base, why) == 0)
-			return;
+		rc = value_parse(k, k->def, b->a, base, why);
 	}
-	assert(!"a default in the key table is no value");
+	assert(rc == 0);
 }
 
 static void
@@ -341,7 +340,7 @@ bind_key(struct bind *b, const struct key *k, const struct node *map,
 
 	if (k->flags & KEY_FRAGMENT)
 		return;		/* bind_objects() */
-	if (n != NULL && (k->flags & KEY_LATER) && k->type != KEY_BOOL) {
+	if (n != NULL && (k->flags & KEY_LATER)) {
 		bind_key_fault(b, n, "is not available in this version");
 		n = NULL;
 	} else if (n == NULL && map != NULL && (k->flags & KEY_REQUIRED)) {

@@ -440,10 +440,9 @@ schema_is_later(const struct key *k, int value)
 {
 	const struct key_value *v;
 
-	for (v = k->value; v->name != NULL; v++)
-		if (v->value == value)
-			return v->later;
-	return false;
+	for (v = k->value; v->name != NULL && v->value != value; v++)
+		;
+	return v->later;
 }
 
 void

@@ -44,8 +44,7 @@ enum key_type {
 
 enum key_flag {
 	KEY_REQUIRED = 1,
-	KEY_LATER = 2,		/* not available in this version; KEY_BOOL: true
-				 * is not */
+	KEY_LATER = 2,		/* not available in this version */
 	KEY_PRIME = 4,		/* the number has to be a prime */
 	KEY_POW2 = 8,		/* and is rounded up to a power of two */
 	KEY_FRAGMENT = 16,	/* a fragment in xlb.d may have it */

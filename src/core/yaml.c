@@ -114,8 +114,6 @@ problem_text(const struct reader *r)
 	const char *s = r->parser.problem;
 	size_t at = r->parser.problem_mark.index, i, n = 0;
 
-	if (s == NULL)
-		return "not YAML";
 	if (strstr(s, "mapping values are not allowed") != NULL)
 		return "a second colon in the line: quote a text that holds \": \"";
 	if (strstr(s, "cannot start any token") == NULL)
@@ -369,14 +367,11 @@ node_read(struct reader *r, yaml_event_t *ev, const struct node *parent)
 		    ev->data.sequence_start.tag);
 		rc = list_read(r, n);
 		break;
-	case YAML_MAPPING_START_EVENT:
+	default:	/* nothing else begins a node */
 		n->kind = NODE_MAP;
 		decoration_refuse(r, n, ev->data.mapping_start.anchor,
 		    ev->data.mapping_start.tag);
 		rc = map_read(r, n);
-		break;
-	default:
-		n->kind = NODE_BAD;
 		break;
 	}
 	return rc < 0 ? NULL : n;
