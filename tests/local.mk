@@ -107,6 +107,32 @@ UNIT_TESTS =
 UNIT_LIBS = libxlbcore.a $(YAML_LIBS) $(CMOCKA_LIBS)
 check_PROGRAMS += $(UNIT_TESTS)
 
+UNIT_TESTS += tests/unit/test_arena
+tests_unit_test_arena_SOURCES = tests/unit/test_arena.c tests/unit/unit.h
+tests_unit_test_arena_LDADD = $(UNIT_LIBS)
+
+UNIT_TESTS += tests/unit/test_reason
+tests_unit_test_reason_SOURCES = tests/unit/test_reason.c tests/unit/unit.h
+tests_unit_test_reason_LDADD = $(UNIT_LIBS)
+
+UNIT_TESTS += tests/unit/test_health_text
+tests_unit_test_health_text_SOURCES = tests/unit/test_health_text.c tests/unit/unit.h
+tests_unit_test_health_text_LDADD = $(UNIT_LIBS)
+
+UNIT_TESTS += tests/unit/test_plan_op
+tests_unit_test_plan_op_SOURCES = tests/unit/test_plan_op.c tests/unit/unit.h
+tests_unit_test_plan_op_LDADD = $(UNIT_LIBS)
+
+UNIT_TESTS += tests/unit/test_ring
+tests_unit_test_ring_SOURCES = tests/unit/test_ring.c tests/unit/unit.h
+tests_unit_test_ring_LDADD = $(UNIT_LIBS)
+tests_unit_test_ring_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=maglev_build
+
+UNIT_TESTS += tests/unit/test_state_check
+tests_unit_test_state_check_SOURCES = tests/unit/test_state_check.c tests/unit/unit.h \
+	tests/unit/state_input.h
+tests_unit_test_state_check_LDADD = $(UNIT_LIBS)
+
 UNIT_TESTS += tests/unit/test_lookup
 tests_unit_test_lookup_SOURCES = tests/unit/test_lookup.c tests/unit/unit.h
 tests_unit_test_lookup_LDADD = $(UNIT_LIBS)
@@ -211,7 +237,8 @@ tests_unit_test_plan_first_SOURCES = tests/unit/test_plan_first.c \
 tests_unit_test_plan_first_LDADD = $(UNIT_LIBS)
 
 UNIT_TESTS += tests/unit/test_state
-tests_unit_test_state_SOURCES = tests/unit/test_state.c tests/unit/unit.h
+tests_unit_test_state_SOURCES = tests/unit/test_state.c tests/unit/unit.h \
+	tests/unit/state_input.h
 tests_unit_test_state_LDADD = $(UNIT_LIBS)
 
 UNIT_TESTS += tests/unit/test_keepalived

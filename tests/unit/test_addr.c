@@ -80,6 +80,13 @@ ports_want_brackets_round_ipv6(void **state)
 	assert_string_equal(addrport_print(&a, port, buf), "192.0.2.1:80");
 	assert_int_equal(addrport_parse("2001:db8::1:443", &a, &port), -1);
 	assert_int_equal(addrport_parse("[192.0.2.1]:80", &a, &port), -1);
+	assert_int_equal(addrport_parse("[2001:db8::1]443", &a, &port), -1);
+	assert_int_equal(addrport_parse("[2001:db8::1:443", &a, &port), -1);
+	/* cut to the longest text of an address it would be one */
+	assert_int_equal(addrport_parse("[1111:2222:3333:4444:5555:6666:"
+	    "111.112.113.114]:1", &a, &port), 0);
+	assert_int_equal(addrport_parse("[1111:2222:3333:4444:5555:6666:"
+	    "111.112.113.1145]:1", &a, &port), -1);
 	assert_int_equal(addrport_parse("192.0.2.1:65536", &a, &port), -1);
 	assert_int_equal(addrport_parse("192.0.2.1:", &a, &port), -1);
 }

@@ -262,6 +262,42 @@ what_bird_cannot_say_is_refused(void **state)
 	free(text);
 }
 
+/* A channel that nobody needs is one more that can fail. */
+static void
+no_channel_without_addresses(void **state)
+{
+	struct conf c = config(1);
+	char *text;
+
+	(void)state;
+	service.naddress = 1;
+	text = render(&c, NULL, NULL);
+	service.naddress = 2;
+	assert_non_null(strstr(text, "\tipv4 {\n"));
+	assert_null(strstr(text, "\tipv6 {\n"));
+	bird_reads(text);
+	free(text);
+}
+
+static void
+a_full_disk_is_an_error(void **state)
+{
+	struct conf c = config(0);
+	struct diag dg;
+	FILE *out = fopen("/dev/full", "w");
+
+	(void)state;
+	if (out == NULL)
+		skip();
+	setvbuf(out, NULL, _IONBF, 0);
+	diag_init(&dg);
+	assert_int_equal(bird_config_render(&c, NULL, NULL, out, &dg), -1);
+	assert_int_equal(dg.errors, 1);
+	assert_string_equal(dg.row[0].text, "bird-config: cannot write");
+	diag_fini(&dg);
+	fclose(out);
+}
+
 int
 main(void)
 {
@@ -271,6 +307,8 @@ main(void)
 		cmocka_unit_test(one_unknown_local_address_unbinds_all),
 		cmocka_unit_test(the_wrapper_written_out_is_the_packaged_one),
 		cmocka_unit_test(what_bird_cannot_say_is_refused),
+		cmocka_unit_test(no_channel_without_addresses),
+		cmocka_unit_test(a_full_disk_is_an_error),
 	};
 
 	return cmocka_run_group_tests_name("bird_config", test, NULL, NULL);

@@ -192,6 +192,37 @@ routes_asked_for(void **state)
 	arena_free(arena);
 }
 
+/* What makes a route another one for its peers. */
+static void
+routes_differ_by_each_attribute(void **state)
+{
+	struct announce_route r[] = {
+		{ .prefix = net("192.0.2.0/24") },
+		{ .prefix = net("192.0.2.0/25") },
+		{ .prefix = net("192.0.2.0/24"), .has_med = true },
+		{ .prefix = net("192.0.2.0/24"), .has_med = true, .med = 1 },
+		{ .prefix = net("192.0.2.0/24"), .prepend = 1 },
+		{ .prefix = net("192.0.2.0/24"), .gshut = true },
+		{ .prefix = net("192.0.2.0/24"), .communities = { mixed, 1 } },
+		{ .prefix = net("192.0.2.0/24"), .communities = { plain, 1 } },
+		{ .prefix = net("192.0.2.0/24"), .communities = { mixed, 2 } },
+	};
+	size_t i, k, len;
+	char *text;
+	FILE *f;
+
+	(void)state;
+	for (i = 0; i < NELEM(r); i++)
+		for (k = 0; k < NELEM(r); k++)
+			assert_int_equal(announce_route_same(&r[i], &r[k]),
+			    i == k);
+	f = open_memstream(&text, &len);
+	announce_route_print(&r[5], f);
+	fclose(f);
+	assert_string_equal(text, "192.0.2.0/24 65535:0");
+	free(text);
+}
+
 static void
 equal_prefixes_are_one_route(void **state)
 {
@@ -443,6 +474,9 @@ details_of_show_protocols(void **state)
 		{ 1006, "    Routes:  99999999999 exported", BIRD_FIELD_NONE,
 		    "", "", "", 0 },
 		{ 1006, "", BIRD_FIELD_NONE, "", "", "", 0 },
+		{ 1006, "  Channel an-address-family-of-a-later-bird",
+		    BIRD_FIELD_CHANNEL, "", "",
+		    "an-address-family-of-a-later-bi", 0 },
 		{ 1007, "  BGP state:          Established", BIRD_FIELD_NONE,
 		    "", "", "", 0 },
 	};
@@ -473,6 +507,7 @@ main(void)
 		cmocka_unit_test(attributes_in_a_fixed_order),
 		cmocka_unit_test(fingerprints_are_large_communities),
 		cmocka_unit_test(routes_asked_for),
+		cmocka_unit_test(routes_differ_by_each_attribute),
 		cmocka_unit_test(equal_prefixes_are_one_route),
 		cmocka_unit_test(the_order_of_rows_does_not_matter),
 		cmocka_unit_test(a_full_disk_is_an_error),

@@ -125,6 +125,31 @@ no_damage_passes_unseen(void **state)
 	assert_int_equal(r, PROBE_NONSENSE);
 }
 
+/* A reply that is none to the question is waited past, unless it is an error
+ * that leaves the question out. */
+static void
+errors_may_leave_out_the_question(void **state)
+{
+	uint8_t m[sizeof(query_www)];
+	enum probe_result r;
+
+	(void)state;
+	memcpy(m, query_www, sizeof(m));
+	m[2] = 0x81;
+	m[3] = 5;		/* REFUSED */
+	assert_true(judge(m, sizeof(m), &r));
+	assert_int_equal(r, PROBE_RCODE);
+	m[13] = 'x';		/* another name's */
+	assert_false(judge(m, sizeof(m), &r));
+	m[3] = 0;
+	assert_false(judge(m, sizeof(m), &r));
+	m[5] = 0;		/* no question at all: the header alone */
+	assert_false(judge(m, 12, &r));
+	m[3] = 1;
+	assert_true(judge(m, 12, &r));
+	assert_int_equal(r, PROBE_RCODE);
+}
+
 int
 main(void)
 {
@@ -132,6 +157,7 @@ main(void)
 		cmocka_unit_test(types_have_names_and_numbers),
 		cmocka_unit_test(queries_are_built),
 		cmocka_unit_test(no_damage_passes_unseen),
+		cmocka_unit_test(errors_may_leave_out_the_question),
 	};
 
 	return cmocka_run_group_tests_name("dns", test, NULL, NULL);

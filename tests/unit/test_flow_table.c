@@ -171,6 +171,47 @@ the_prediction_is_what_happens(void **state)
 	assert_int_equal(moved[1], 0);
 }
 
+/* Rings of a large node: of a large table each gets a part, taken for the whole.
+ * Entries are in one set of 128, in the sets that are read and in others. */
+static void
+of_many_rings_a_part_is_counted(void **state)
+{
+	static uint32_t was[SIZE], now[SIZE], roles[RING_MEMBER_WORDS];
+	static struct state_ring w[1024];
+	struct op_ring op_row = { .number = 7, .size = SIZE, .slot = now };
+	struct op op = { .kind = OP_RING_SLOTS, .id = 7, .row = &op_row };
+	struct plan p = { .op = &op, .n = 1 };
+	struct state_ring f = { .number = 7, .slot = was, .roles = roles };
+	struct state found = { .ring = &f, .nring = 1 };
+	struct state wanted = { .ring = w, .nring = 1024 };
+	struct xlb_flow_set *flows;
+	uint64_t moved[1024];
+	uint32_t i, sets = 1 << 17;
+
+	(void)state;
+	flows = calloc(sets, sizeof(*flows));
+	ring_member_set(roles, 1, XLB_MEMBER | XLB_MEMBER_KEEPS);
+	for (i = 0; i < SIZE; i++) {
+		was[i] = XLB_SLOT(1, 0, 0);
+		now[i] = XLB_SLOT(2, 0, 0);
+	}
+	for (i = 0; i < 1024; i++)
+		w[i].number = i;
+	/* of 1024 sets that are read, one in two has an entry */
+	for (i = 0; i < sets; i += 256)
+		flows[i].entry[0] = XLB_FLOW(1, 1, XLB_FLOW_CONFIRMED, NOW);
+	flows[1].entry[0] = flows[0].entry[0];	/* not read */
+	flow_count(&p, &wanted, &found, flows, sets, NOW, moved);
+	assert_int_equal(moved[7], 512 * 128);
+	assert_int_equal(moved[6], 0);
+	/* alone it is counted whole */
+	w[0].number = 7;
+	wanted.nring = 1;
+	flow_count(&p, &wanted, &found, flows, sets, NOW, moved);
+	assert_int_equal(moved[0], 513);
+	free(flows);
+}
+
 #define CASE(f) cmocka_unit_test_setup(f, fresh)
 
 int
@@ -181,6 +222,7 @@ main(void)
 		CASE(the_later_word_counts),
 		CASE(a_full_set_loses_what_is_oldest),
 		CASE(the_prediction_is_what_happens),
+		CASE(of_many_rings_a_part_is_counted),
 	};
 
 	return cmocka_run_group_tests_name("flow_table", test, NULL, NULL);

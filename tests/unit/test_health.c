@@ -5,6 +5,7 @@
 
 #include "core/arena.h"
 #include "core/conf.h"
+#include "core/diag.h"
 #include "core/health.h"
 
 static const struct conf_check check = { .name = "ready", .rise = 2,
@@ -122,73 +123,6 @@ a_changed_check_says_why_anew(void **state)
 	assert_string_equal(f.said, "now");
 	assert_false(health_step(&f, &check, PROBE_REFUSED, 0, "later"));
 	assert_string_equal(f.said, "now");
-}
-
-static void
-reasons_are_told(void **state)
-{
-	static struct http_range some[] = { { 200, 299 }, { 304, 304 } };
-	static const struct conf_check http = { .name = "http", .rise = 2,
-	    .fall = 3, .expect = { some, 2 }, .body = "all \"systems\"",
-	    .reply = "pong" };
-	static const struct {
-		enum probe_result r;
-		uint16_t detail;
-		const char *want;
-	} row[] = {
-		{ PROBE_OK, 0, "ok" },
-		{ PROBE_REFUSED, 0, "connection refused" },
-		{ PROBE_STATUS, 500, "HTTP 500, expected 200-299, 304" },
-		{ PROBE_STATUS, 200, "HTTP 200" },	/* another check now */
-		{ PROBE_DRAIN, 503, "HTTP 503 asks for no new flows" },
-		{ PROBE_DRAIN, 0, "asks for no new flows" },
-		{ PROBE_REPLY, 0, "reply lacks \"pong\"" },
-		{ PROBE_CERT, 18, "certificate verify failed: self-signed" },
-		{ PROBE_CERT, 10, "certificate verify failed: expired" },
-		{ PROBE_CERT, 1, "certificate verify failed" },
-		{ PROBE_RCODE, 3, "NXDOMAIN" },
-		{ PROBE_RCODE, 11, "DNS error 11" },
-		{ PROBE_NO_ANSWER, 1, "no answer of type A" },
-		{ PROBE_TRUNCATED, 16,
-		    "reply is truncated, without an answer of type TXT" },
-		{ PROBE_QUESTION, 0, "reply is not for the question" },
-		{ PROBE_ECHO, 0, "echo reply holds other data" },
-		{ PROBE_EXIT, 2, "exit status 2" },
-		{ PROBE_SIGNAL, 9, "ended by signal 9" },
-		{ PROBE_TLS_TIMEOUT, 0, "TLS handshake timed out" },
-		{ PROBE_BODY, 0, "body lacks \"all \"systems\"\"" },
-	};
-	char buf[HEALTH_WHY_MAX];
-	struct health_fsm f;
-	size_t i;
-
-	(void)state;
-	for (i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
-		memset(&f, 0, sizeof(f));
-		health_step(&f, &http, row[i].r, row[i].detail, "");
-		assert_string_equal(health_why_print(&f, &http, buf),
-		    row[i].want);
-	}
-	/* errors with words of their own */
-	f = (struct health_fsm){ .why = PROBE_TLS, .said = "wrong \033version" };
-	assert_string_equal(health_why_print(&f, &http, buf),
-	    "TLS handshake failed: wrong \\x1bversion");
-	f.why = PROBE_EXIT;
-	f.detail = 2;
-	assert_string_equal(health_why_print(&f, &http, buf),
-	    "exit status 2: wrong \\x1bversion");
-	f.why = PROBE_TLS;
-	f.said[0] = '\0';
-	assert_string_equal(health_why_print(&f, &http, buf),
-	    "TLS handshake failed");
-	/* the drain's own, though the last was a miss */
-	f = (struct health_fsm){ .state = HEALTH_UP };
-	health_step(&f, &http, PROBE_DRAIN, 429, "");
-	health_step(&f, &http, PROBE_STATUS, 500, "");
-	assert_true(health_step(&f, &http, PROBE_TIMEOUT, 0, ""));
-	assert_string_equal(health_why_print(&f, &http, buf),
-	    "HTTP 429 asks for no new flows");
-	assert_string_equal(health_state_text(f.state), "drain");
 }
 
 static struct addr
@@ -459,15 +393,59 @@ kin_is_found(void **state)
 	assert_null(health_kin(&t, &target));
 }
 
+/* Both ends would be this host's. */
+static void
+local_vips_are_asked_directly(void **state)
+{
+	static struct conf_address address[2];
+	struct addr local[2] = { ip("192.0.2.9"), ip("203.0.113.1") };
+	struct conf_check c = { .name = "c", .via = VIA_TUNNEL };
+	struct conf_pool p = { .name = "p", .check = &c };
+	struct conf_service s[2] = { { .pool = &pool[1] }, { .pool = &p,
+	    .address = address, .naddress = 2 } };
+	struct conf one = { .service = s, .nservice = 2 };
+	struct diag d;
+
+	(void)state;
+	address[0].address = ip("203.0.113.2");
+	address[1].address = local[1];
+	address[1].mark = (struct mark){ "f", 3, 4 };
+	diag_init(&d);
+	health_local_check(&one, local, 2, &d);
+	assert_int_equal(d.errors, 1);
+	assert_int_equal(d.row[0].mark.line, 3);
+	assert_string_equal(d.row[0].text, "services[1].addresses[1]: "
+	    "203.0.113.1 is an address of this host, which would answer checks "
+	    "through the tunnel itself: remove it, or set checks.c.via to "
+	    "direct");
+	health_local_check(&one, local, 1, &d);
+	c.via = VIA_DIRECT;
+	health_local_check(&one, local, 2, &d);
+	assert_int_equal(d.n, 1);
+	diag_fini(&d);
+}
+
+static void
+alive_is_what_holds_flows(void **state)
+{
+	(void)state;
+	assert_true(health_is_alive(HEALTH_UP));
+	assert_true(health_is_alive(HEALTH_DRAIN));
+	assert_false(health_is_alive(HEALTH_DOWN));
+	assert_false(health_is_alive(HEALTH_UNKNOWN));
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest test[] = {
 		cmocka_unit_test(vips_are_established),
 		cmocka_unit_test(kin_is_found),
+		cmocka_unit_test_setup(local_vips_are_asked_directly,
+		    conf_setup),
+		cmocka_unit_test(alive_is_what_holds_flows),
 		cmocka_unit_test(results_make_states),
 		cmocka_unit_test(a_changed_check_says_why_anew),
-		cmocka_unit_test(reasons_are_told),
 		cmocka_unit_test(a_local_failure_changes_nothing_at_all),
 		cmocka_unit_test_setup(targets_are_sorted_and_unique,
 		    conf_setup),

@@ -92,6 +92,92 @@ words_are_read(void **state)
 	}
 }
 
+/* A file that includes `n` others, each of which includes the next. */
+struct tree {
+	size_t n, depth;
+};
+
+static int
+grow(void *arg, const char *pattern, struct mark at, struct arena *a,
+    struct conf_source **src, size_t *n, struct diag *dg)
+{
+	struct tree *t = arg;
+	size_t i;
+
+	(void)at, (void)dg;
+	*n = pattern[0] == 'd' ? 1 : t->n;
+	*src = arena_calloc(a, *n, sizeof(**src));
+	for (i = 0; i < *n; i++) {
+		(*src)[i].name = arena_printf(a, "%s%zu", pattern, i);
+		(*src)[i].text = pattern[0] == 'd' && t->depth > 1 ?
+		    arena_printf(a, "include d%zu", --t->depth) : "word";
+		(*src)[i].len = strlen((*src)[i].text);
+	}
+	return 0;
+}
+
+static const char *
+parse_fault(const char *text, size_t len, struct tree *t)
+{
+	static char said[256];
+	struct conf_source src = { "f", text, len };
+	struct arena *a = arena_new();
+	struct diag dg;
+
+	diag_init(&dg);
+	said[0] = '\0';
+	if (ka_parse(&src, grow, t, a, &dg) == NULL)
+		snprintf(said, sizeof(said), "%s", dg.row[0].text);
+	diag_fini(&dg);
+	arena_free(a);
+	return said;
+}
+
+/* Definitions of lines, each of which has the next as its last line: once the
+ * line before that has said its name. */
+static size_t
+lines_nest(char text[2048], int n)
+{
+	size_t len = 0;
+	int i;
+
+	for (i = 0; i < n; i++)
+		len += (size_t)sprintf(text + len, "$A%d= \\\n$N%d=A%d \\\n"
+		    "$$N%d\n", i, i, i + 1, i);
+	return len + (size_t)sprintf(text + len, "$A%d=word\n$A0\n", n);
+}
+
+static void
+nesting_has_an_end(void **state)
+{
+	char text[2048] = "";
+	struct tree t = { KA_INCLUDES_MAX, KA_DEPTH_MAX - 1 };
+	int i;
+
+	(void)state;
+	for (i = 0; i < KA_DEPTH_MAX; i++)
+		strcat(text, "a {\n");
+	for (i = 0; i < KA_DEPTH_MAX; i++)
+		strcat(text, "}\n");
+	assert_string_equal(parse_fault(text, strlen(text), &t), "");
+	memmove(text + 4, text, strlen(text) + 1);
+	strcat(text, "}\n");
+	assert_string_equal(parse_fault(text, strlen(text), &t),
+	    "more than 16 blocks in each other");
+	assert_string_equal(parse_fault("include d", 9, &t), "");
+	t.depth = KA_DEPTH_MAX;
+	assert_string_equal(parse_fault("include d", 9, &t),
+	    "more than 16 files in each other");
+	assert_string_equal(parse_fault("include w", 9, &t), "");
+	t.n++;
+	assert_string_equal(parse_fault("include w", 9, &t),
+	    "more than 256 included files");
+	assert_string_equal(parse_fault("a\0b", 3, &t), "holds a NUL byte");
+	assert_string_equal(parse_fault(text, lines_nest(text, 30), &t), "");
+	assert_string_equal(parse_fault(text, lines_nest(text, 40), &t),
+	    "definitions in each other without an end");
+}
+
 static void
 source_try(const char *text, size_t len)
 {
@@ -153,6 +239,7 @@ main(void)
 {
 	const struct CMUnitTest test[] = {
 		cmocka_unit_test(words_are_read),
+		cmocka_unit_test(nesting_has_an_end),
 		cmocka_unit_test(damage_is_survived),
 	};
 

@@ -177,6 +177,38 @@ the_link_changes(void **state)
 	assert_int_equal(path_narrow(&t, &other), 0);
 }
 
+/* As in the middle of a search the link says once more what it said. */
+static void
+the_same_limit_is_no_news(void **state)
+{
+	struct path_mtu p = path("10.0.0.1", 1500);
+	bool changed;
+	int i;
+
+	(void)state;
+	for (i = 0; i < PATH_TRIES; i++)
+		path_mtu_step(&p, false, &changed);
+	path_mtu_step(&p, true, &changed);
+	assert_in_range(path_mtu_ask(&p), 577, 1499);
+	path_mtu_limit(&p, 1500);
+	assert_in_range(path_mtu_ask(&p), 577, 1499);
+	path_mtu_limit(&p, 1600);
+	assert_int_equal(path_mtu_ask(&p), 1600);
+}
+
+static void
+tunnels_add_their_headers(void **state)
+{
+	struct path_mtu four = path("10.0.0.1", 1500), six =
+	    path("2001:db8::1", 1500);
+
+	(void)state;
+	assert_int_equal(path_overhead(FORWARD_IPIP, &four.addr), 20);
+	assert_int_equal(path_overhead(FORWARD_GUE, &four.addr), 28);
+	assert_int_equal(path_overhead(FORWARD_IPIP, &six.addr), 40);
+	assert_int_equal(path_overhead(FORWARD_GUE, &six.addr), 48);
+}
+
 int
 main(void)
 {
@@ -187,6 +219,8 @@ main(void)
 		cmocka_unit_test(silence_teaches_nothing),
 		cmocka_unit_test(an_outage_is_no_small_path),
 		cmocka_unit_test(the_link_changes),
+		cmocka_unit_test(the_same_limit_is_no_news),
+		cmocka_unit_test(tunnels_add_their_headers),
 	};
 
 	return cmocka_run_group_tests_name("path_mtu", test, NULL, NULL);

@@ -1,118 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "unit.h"
+#include "state_input.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "core/arena.h"
 #include "core/ids.h"
 #include "core/maglev.h"
 #include "core/path_mtu.h"
 #include "core/ring_words.h"
-#include "core/state.h"
-
-/* Everything that a state is built from; a test changes what it is about. */
-static struct arena *a;
-static struct diag dg;
-static struct hop hop[9];
-static struct health_row health[16];
-static struct override override[4];
-static struct hop_table hops = { hop, 0 };
-static struct health_table table = { health, 0 };
-static struct override_list overrides = { override, 0 };
-static struct state found;
-static struct state_input in;
-static struct addr local[1];
-
-static int
-fresh(void **state)
-{
-	(void)state;
-	a = arena_new();
-	diag_init(&dg);
-	memset(&found, 0, sizeof(found));
-	hops.n = table.n = overrides.n = 0;
-	in = (struct state_input){ .overrides = &overrides, .health = &table,
-	    .hops = &hops, .found = &found, .local = local };
-	return 0;
-}
-
-static int
-done(void **state)
-{
-	(void)state;
-	diag_fini(&dg);
-	arena_free(a);
-	return 0;
-}
-
-static struct addr
-ip(const char *s)
-{
-	struct addr x;
-
-	assert_int_equal(addr_parse(s, &x), 0);
-	return x;
-}
-
-static const struct conf *
-conf(const char *text)
-{
-	struct conf_source src = { "f", text, strlen(text) };
-	const struct conf *c = NULL;
-
-	if (conf_load(&src, 1, a, &c, &dg) < 0)
-		fail_msg("%u: %s", dg.row[0].mark.line, dg.row[0].text);
-	in.conf = c;
-	return c;
-}
-
-/* A next hop for the next address in order. */
-static struct hop *
-hop_add(const char *addr, enum hop_status status)
-{
-	struct hop *h = &hop[hops.n++];
-
-	memset(h, 0, sizeof(*h));
-	h->addr = ip(addr);
-	h->status = status;
-	if (status != HOP_OK)
-		return h;
-	h->nexthop.gateway = h->addr;
-	h->nexthop.ifindex = 2;
-	h->nexthop.src = ip("10.0.0.254");
-	h->nexthop.mtu = 1500;
-	h->nexthop.mac[0] = 2;
-	return h;
-}
-
-static void
-health_add(const char *addr, uint16_t port, enum health_state s)
-{
-	health[table.n++] = (struct health_row){ .addr = ip(addr),
-	    .port = port, .check = "c", .fsm = { .state = s } };
-}
-
-static struct state
-build(void)
-{
-	struct state s;
-	const char *wrong;
-
-	if (state_build(&in, a, &s, &dg) < 0)
-		fail_msg("%s", dg.row[0].text);
-	wrong = state_check(&s, a);
-	if (wrong != NULL)
-		fail_msg("%s", wrong);
-	return s;
-}
-
-#define HEAD "interfaces: [{name: eth0}]\n" \
-	"checks: {c: {type: tcp, port: 80, via: direct}}\n"
-#define WEB "services: [{name: w, addresses: [192.0.2.1], listen: [tcp/80]," \
-	" pool: p}]\n"
 
 static void
 why_members_are_not_eligible(void **state)
@@ -735,92 +632,6 @@ what_would_move_every_flow_is_refused(void **state)
 	assert_int_equal(state_build(&in, a, &s, &dg), -1);
 }
 
-static void
-a_full_table_is_an_error(void **state)
-{
-	static struct state_ring ring[XLB_RINGS];
-	static const uint32_t slot[65537], roles[RING_MEMBER_WORDS];
-	struct state s;
-	size_t i;
-
-	(void)state;
-	conf(HEAD WEB TWO);
-	for (i = 0; i < XLB_RINGS; i++)
-		ring[i] = (struct state_ring){ .pool = arena_printf(a,
-		    "x%05zu", i), .number = (uint32_t)i, .slot = slot,
-		    .roles = roles };
-	found.ring = ring;
-	found.nring = XLB_RINGS;
-	found.ring_size = 65537;
-	assert_int_equal(state_build(&in, a, &s, &dg), -1);
-	assert_string_equal(dg.row[dg.n - 1].text, "pools: 1 new and 1024 that "
-	    "are there, which go last, are more than 1024: make the change in "
-	    "two steps");
-	ring[1023].pool = "p";
-	found.nring = XLB_RINGS;
-	state_sort(&found);
-	s = build();
-	assert_int_equal(s.ring[0].number, 1023);
-}
-
-/* Each rule of state_check() catches its breach. */
-static void
-broken_states_are_found(void **state)
-{
-	struct state s, good;
-	uint32_t *word, *roles;
-	struct ring_cache *rc = ring_cache_new();
-
-	(void)state;
-	hop_add("10.0.0.1", HOP_OK);
-	hop_add("10.0.0.2", HOP_OK);
-	conf(HEAD WEB TWO);
-	good = build();
-	word = arena_calloc(a, good.ring_size, sizeof(*word));
-	state_ring_words(rc, &good, &good.ring[0], word);
-	good.ring[0].slot = word;
-	assert_null(state_check(&good, a));
-	s = good;
-	s.nvip = 0;
-	assert_string_equal(state_check(&s, a), "service 192.0.2.1 proto 6 port "
-	    "80: its vip is missing");
-	s = good;
-	s.nring = 0;
-	assert_string_equal(state_check(&s, a), "service 192.0.2.1 proto 6 port "
-	    "80: its ring is missing");
-	s = good;
-	s.nnexthop = 1;
-	assert_string_equal(state_check(&s, a), "backend 10.0.0.2: next hop 2 "
-	    "is missing");
-	s = good;
-	s.nport = 0;
-	assert_string_equal(state_check(&s, a), "next hop 10.0.0.1: port 2 is "
-	    "missing");
-	word[5] = XLB_SLOT(1, 0, 3);
-	assert_string_equal(state_check(&good, a), "ring p: slot 5: backend 1 "
-	    "or 3 is missing");
-	word[5] = XLB_SLOT(1, 0, 2);
-	assert_null(state_check(&good, a));
-	roles = arena_dup(a, good.ring[0].roles, RING_MEMBER_WORDS * 4);
-	good.ring[0].roles = roles;
-	ring_member_set(roles, 2, 0);
-	assert_string_equal(state_check(&good, a), "ring p: slot 5: backend 1 "
-	    "or 2 is no member");
-	ring_member_set(roles, 2, XLB_MEMBER | XLB_MEMBER_KEEPS);
-	good.backend[1].retired = true;
-	assert_string_equal(state_check(&good, a), "ring p: keeps flows of "
-	    "backend 2, which is missing");
-	ring_member_set(roles, 2, XLB_MEMBER);
-	assert_null(state_check(&good, a));
-	good.service[0].old_ring = 1;
-	assert_string_equal(state_check(&good, a), "service 192.0.2.1 proto 6 "
-	    "port 80: its old ring is missing");
-	good.backend[1].number = 1;
-	assert_string_equal(state_check(&good, a), "backend 10.0.0.2: number 1 "
-	    "is taken or out of range");
-	ring_cache_free(rc);
-}
-
 #define AGREE 5
 
 /* The address of each slot's owner, and the ring's fingerprint. */
@@ -949,8 +760,6 @@ numbers_are_the_lowest_free(void **state)
 	assert_false(ids_taken(&ids, 130));
 }
 
-#define CASE(f) cmocka_unit_test_setup_teardown(f, fresh, done)
-
 int
 main(void)
 {
@@ -972,8 +781,6 @@ main(void)
 		CASE(what_a_path_carries_is_its_own),
 		CASE(settings_are_as_the_program_wants_them),
 		CASE(what_would_move_every_flow_is_refused),
-		CASE(a_full_table_is_an_error),
-		CASE(broken_states_are_found),
 		CASE(nodes_agree_without_talking),
 		CASE(rings_are_those_of_maglev),
 		CASE(numbers_are_the_lowest_free),

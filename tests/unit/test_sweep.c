@@ -470,6 +470,86 @@ killed_anywhere_it_ends_the_same(void **state)
 	}
 }
 
+/* Between reading the rings and the flows. */
+static void
+what_goes_meanwhile_is_left_alone(void **state)
+{
+	uint32_t other = XLB_SLOT(C, 0, 0);
+
+	(void)state;
+	ring_there[1] = true;
+	moved(7, OLD);
+	moved(8, OLD);
+	role(1, B, XLB_MEMBER | XLB_MEMBER_KEEPS);
+	*slot(1, 9) = XLB_SLOT(B, 1, 0);
+	entry(9, 3, A, XLB_FLOW_CONFIRMED, 0);
+	role(1, A, XLB_MEMBER | XLB_MEMBER_KEEPS);
+	restart();
+	assert_false(pass_until(SWEEP_SCAN_ASKED, AT_GRACE));
+	*slot(0, 7) = other;		/* by somebody, who told nobody */
+	sweep_ring(s, 1, NULL);
+	finish();
+	assert_int_equal(sweep_result(s)->lookup, 2);
+	assert_int_equal(*slot(0, 7), other);
+	assert_int_equal(*slot(0, 8), XLB_SLOT(B, 0, 0));
+	assert_int_equal(*slot(1, 9), XLB_SLOT(B, 1, 0));
+	/* and there is nothing to do until the next pass */
+	assert_false(sweep_running(s));
+	assert_int_equal(sweep_step(s, now), SWEEP_DONE);
+}
+
+/* Edited maps: rows name what is none. */
+static void
+services_that_are_none_are_left_alone(void **state)
+{
+	uint64_t word[2] = { XLB_SERVICE_WORD(XLB_SERVICES, 0, 0,
+	    XLB_SERVICE_LOOKUP), XLB_SERVICE_WORD(1, XLB_RINGS, 0,
+	    XLB_SERVICE_LOOKUP) };
+	int i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		tables->service[i].key = XLB_SERVICE_VALID;
+		tables->service[i].word = word[i];
+	}
+	service(3, 0, 0, XLB_SERVICE_LOOKUP);
+	restart();
+	assert_int_equal(pass()->lookup, 0);
+	assert_service(3, 0, 0, 0);
+	for (i = 0; i < 2; i++)
+		assert_true(tables->service[i].word == word[i]);
+}
+
+/* More slots than are done in one piece: each is reached. */
+static void
+large_rings_go_in_pieces(void **state)
+{
+	static const uint32_t at[] = { 0, 4095, 4096, 65536 };
+	const uint32_t size = 65537;
+	struct xlb_ring *large = calloc(1, (size_t)xlb_ring_bytes(size));
+	uint32_t i, pieces = 0;
+
+	(void)state;
+	large->size = size;
+	ring_member_set(large->member, A, XLB_MEMBER | XLB_MEMBER_KEEPS);
+	ring_member_set(large->member, B, XLB_MEMBER | XLB_MEMBER_KEEPS);
+	for (i = 0; i < 4; i++) {
+		large->slot[at[i]] = XLB_SLOT(B, 1, A);
+		large->slot[2 * size + at[i]] = XLB_PAST(A, (now - OLD) &
+		    XLB_PAST_TICK_MASK);
+	}
+	s = sweep_new(tables, size);
+	sweep_ring(s, 0, large);
+	sweep_flows(s, flows, SETS);
+	sweep_begin(s, SWEEP_SCAN_ASKED);
+	for (; sweep_step(s, now) != SWEEP_DONE; pieces++)
+		sweep_graced(s);
+	assert_true(pieces > 8);
+	for (i = 0; i < 4; i++)
+		assert_int_equal(large->slot[at[i]], XLB_SLOT(B, 0, 0));
+	free(large);
+}
+
 #define CASE(f) cmocka_unit_test_setup_teardown(f, fresh, done)
 
 int
@@ -485,6 +565,9 @@ main(void)
 		CASE(a_service_forgets_its_old_ring_then_its_lookup),
 		CASE(entries_go_before_their_age_wraps),
 		CASE(killed_anywhere_it_ends_the_same),
+		CASE(what_goes_meanwhile_is_left_alone),
+		CASE(services_that_are_none_are_left_alone),
+		CASE(large_rings_go_in_pieces),
 	};
 
 	return cmocka_run_group_tests_name("sweep", test, NULL, NULL);

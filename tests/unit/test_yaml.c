@@ -94,6 +94,39 @@ an_empty_document_is_a_mapping(void **state)
 	assert_int_equal(dg.n, 0);
 }
 
+/* Each at its place, and nothing of the file is taken. */
+static void
+characters_that_are_no_text_are_refused(void **state)
+{
+	static const struct {
+		const char *text, *want;
+	} row[] = {
+		{ "a: \xef\xbb\xbf" "b", "a byte order mark in the middle of the "
+		    "file (0xfeff)" },
+		{ "a: \xef\xbf\xbe", "a character that is none (0xfffe)" },
+		{ "a: \xef\xbf\xbf", "a character that is none (0xffff)" },
+		{ "a: \xe2\x80\xa8", "a Unicode line separator (0x2028)" },
+		{ "a: \x7f", "a control character (0x7f)" },
+		{ "a: \xc2\x85", "a control character (0x85)" },
+		{ "a: \rb", "a carriage return without a line feed (0x0d)" },
+		{ "a: \xff", "byte 0xff is not UTF-8" },
+		{ "a: \xed\xa0\x80", "byte 0xed is not UTF-8" },
+		{ "a: \xc3", "byte 0xc3 is not UTF-8" },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		assert_null(parse(row[i].text));
+		assert_int_equal(dg.errors, i + 1);
+		assert_string_equal(dg.row[i].text, row[i].want);
+		assert_int_equal(dg.row[i].mark.line, 1);
+		assert_int_equal(dg.row[i].mark.col, 4);
+	}
+	assert_null(yaml_parse("f", "a: \0", 4, a, &dg));
+	assert_string_equal(dg.row[i].text, "a NUL byte (0x00)");
+}
+
 static void
 only_what_is_not_written_is_empty(void **state)
 {
@@ -212,6 +245,7 @@ main(void)
 	const struct CMUnitTest test[] = {
 		T(nodes_know_their_place),
 		T(an_empty_document_is_a_mapping),
+		T(characters_that_are_no_text_are_refused),
 		T(only_what_is_not_written_is_empty),
 		T(depth_is_bounded),
 		T(the_number_of_values_is_bounded),
