@@ -17,6 +17,7 @@ import sys
 def counts(build, directory):
     """{file: {line: times}}, of all objects that the file is part of."""
     files = {}
+    build = os.path.abspath(build)
     notes = [os.path.join(d, n)
              for d, _, names in os.walk(os.path.join(build, directory))
              for n in names if n.endswith('.gcno')]

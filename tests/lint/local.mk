@@ -13,6 +13,7 @@ lint: $(BUILT_SOURCES)
 	    $(JANSSON_CFLAGS) $(LIBBPF_CFLAGS) $(CURL_CFLAGS)
 
 # A build of its own, in coverage/. COVERAGE_TESTS may be all.
+COVERAGE_CORE = 95
 COVERAGE_TESTS = $(UNIT_TESTS) $(GOLDEN_TESTS) $(FUZZ_TESTS)
 coverage:
 	$(MKDIR_P) coverage
@@ -20,4 +21,5 @@ coverage:
 	    '$(abs_top_srcdir)/configure' CC=gcc CFLAGS='-O0 -g --coverage')
 	find coverage -name '*.gcda' -exec rm -f {} +
 	$(MAKE) -C coverage check TESTS='$(COVERAGE_TESTS)'
-	'$(abs_top_srcdir)/tests/coverage.py' coverage src/core --missing
+	'$(abs_top_srcdir)/tests/coverage.py' coverage src/core --missing \
+	    --least $(COVERAGE_CORE)
