@@ -45,13 +45,12 @@ tests_fuzz_fuzz_http_LDADD = $(XLBIO_LIBS)
 tests_fuzz_fuzz_http_LDFLAGS = $(FUZZ_LINK)
 
 FUZZ_TESTS += tests/fuzz/fuzz_ctl
-tests_fuzz_fuzz_ctl_SOURCES = tests/fuzz/ctl.c $(FUZZ_MAIN) \
-	src/daemon/config.c src/daemon/event_json.c src/daemon/flows.c \
-	src/daemon/handlers.c src/daemon/listeners.c src/daemon/lookup.c \
-	src/daemon/overrides.c src/daemon/status.c
+tests_fuzz_fuzz_ctl_SOURCES = tests/fuzz/ctl.c $(FUZZ_MAIN)
 tests_fuzz_fuzz_ctl_CPPFLAGS = $(libxlbio_a_CPPFLAGS)
-tests_fuzz_fuzz_ctl_LDADD = $(XLBIO_LIBS)
-tests_fuzz_fuzz_ctl_LDFLAGS = $(FUZZ_LINK)
+tests_fuzz_fuzz_ctl_LDADD = $(XLBD_LIBS)
+# What the target says of the node stands for what the library has of that name,
+# whatever else of it is linked.
+tests_fuzz_fuzz_ctl_LDFLAGS = $(FUZZ_LINK) -Wl,-z,muldefs
 
 FUZZ_TESTS += tests/fuzz/fuzz_packet
 tests_fuzz_fuzz_packet_SOURCES = tests/fuzz/packet.c $(FUZZ_MAIN) \
