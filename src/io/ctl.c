@@ -25,6 +25,7 @@
 
 #define CTL_LOCK "xlb.lock"
 #define PATIENCE_SEC 5		/* for a whole request, for a whole reply */
+#define HURRY_SEC 2		/* for a request, while half of the places are taken */
 #define READ_AT_ONCE (256 << 10)	/* bytes, then the loop goes round */
 #define NO_GROUP ((gid_t)-1)
 
@@ -352,11 +353,14 @@ static void
 client_new(struct ctl *ctl, int fd)
 {
 	struct client *c = calloc(1, sizeof(*c));
+	unsigned patience = PATIENCE_SEC;
 	bool may_read;
 	int rc;
 
 	if (c == NULL)
 		fatal("control socket");
+	if (ctl->n >= CTL_CLIENTS_MAX / 2)
+		patience = HURRY_SEC;	/* the queue must move */
 	c->ctl = ctl;
 	c->fd = fd;
 	c->next = ctl->first;
@@ -368,7 +372,7 @@ client_new(struct ctl *ctl, int fd)
 	rc = sd_event_add_io(ctl->ev, &c->io, fd, EPOLLIN, client_ready, c);
 	if (rc >= 0)
 		rc = sd_event_add_time_relative(ctl->ev, &c->timer,
-		    CLOCK_MONOTONIC, PATIENCE_SEC * UINT64_C(1000000), 0,
+		    CLOCK_MONOTONIC, patience * UINT64_C(1000000), 0,
 		    client_late, c);
 	if (rc < 0) {
 		log_warnx("control socket: %s", strerror(-rc));

@@ -78,8 +78,11 @@ def many_clients(n):
     run("ip", "-n", n.far, "link", "set", "eth0", "down")
     wait("the withdrawal", lambda: not n.announced(), 3)
     run("ip", "-n", n.far, "link", "set", "eth0", "up")
+    asked = time.monotonic()
     rc, _, err = n.xlb("status")
     check(rc == 0, err)
+    check(time.monotonic() - asked < 8, "the queue took",
+          time.monotonic() - asked)
     for s in idle:
         s.close()
     check(time.monotonic() - began < 30, "it took", time.monotonic() - began)
