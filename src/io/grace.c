@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -15,7 +16,7 @@
 struct grace {
 	pthread_t thread;
 	int map, inner;
-	int ours, its;		/* a socket pair: a byte asks, one answers */
+	int ours, its;		/* a socket pair: a byte asks, one answers: errno */
 	sd_event_source *source, *again;
 	bool failed;		/* the last one; it was said */
 	void (*done)(void *arg);
@@ -34,9 +35,10 @@ grace_run(void *arg)
 	char byte;
 
 	while (read(g->its, &byte, 1) == 1) {
+		byte = 0;
 		if (bpf_map_update_elem(g->map, &zero, &g->inner,
 		    BPF_ANY) < 0)
-			byte = 0;
+			byte = (char)errno;
 		if (write(g->its, &byte, 1) != 1)
 			break;
 	}
@@ -53,10 +55,11 @@ on_answer(sd_event_source *s, int fd, uint32_t revents, void *arg)
 	(void)revents;
 	if (read(fd, &byte, 1) != 1)
 		return 0;
-	if (byte == 0) {
+	if (byte != 0) {
 		if (!g->failed)
-			log_warnx("maps: no grace period: rings and numbers "
-			    "are not tidied up; it is tried again");
+			log_warnx("maps: no grace period: %s: rings and "
+			    "numbers are not tidied up; it is tried again",
+			    strerror(byte));
 		g->failed = true;
 		sd_event_source_set_time_relative(g->again, AGAIN_US);
 		sd_event_source_set_enabled(g->again, SD_EVENT_ONESHOT);

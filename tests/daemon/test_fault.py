@@ -99,6 +99,13 @@ class EachCall:
             for b in p["backends"] if b["state"] == "active"))
         self.want[more] = pinned.state_dump(self.n.bpf)
 
+    @staticmethod
+    def named(err, said):
+        """What tidies up behind a plan is one of the calls as well."""
+        return os.strerror(err) in said and (
+            HINTS.get(err, "") in said or
+            f"no grace period: {os.strerror(err)}" in said)
+
     def fail(self, more, at):
         """True: there was such a call."""
         n, err = self.n, ERRORS[at % 4]
@@ -115,8 +122,7 @@ class EachCall:
             off_the_dead(n)
         check(n.announced(), "withdrawn")
         if failed:
-            wait("it to be named", lambda: os.strerror(err) in
-                 n.said()[since:] and HINTS.get(err, "") in n.said()[since:])
+            wait("it to be named", lambda: self.named(err, n.said()[since:]))
         self.shim.order()
         self.go(more)
         wait("all to be as wanted", lambda: self.whole(more), 8)
