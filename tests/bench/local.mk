@@ -5,7 +5,7 @@ BENCH_SKELETON = tests/bench/driver.skel.h
 $(BENCH_SKELETON:.skel.h=.bpf.o): tests/bench/frame.h
 CLEANFILES += $(BENCH_SKELETON) $(BENCH_SKELETON:.skel.h=.bpf.o)
 
-check_PROGRAMS += tests/bench/bench
+EXTRA_PROGRAMS += tests/bench/bench
 tests_bench_bench_SOURCES = tests/bench/bench.c tests/bench/bench.h \
 	tests/bench/frame.h tests/bench/cases.c tests/bench/tables.c \
 	tests/bench/object.c tests/bench/count.c tests/bench/count.h \
@@ -26,3 +26,4 @@ bench: tests/bench/bench$(EXEEXT)
 
 BENCH_TESTS = tests/bench/test_bench.py
 EXTRA_DIST += $(BENCH_BPF) $(BENCH_TESTS)
+$(BENCH_TESTS:%=%.log): tests/bench/bench

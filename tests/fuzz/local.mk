@@ -4,7 +4,7 @@
 # replay.c; tests/fuzz/run runs them.
 FUZZ_TESTS =
 FUZZ_CPPFLAGS = $(AM_CPPFLAGS) $(SYSTEMD_CFLAGS) $(JANSSON_CFLAGS)
-check_PROGRAMS += $(FUZZ_TESTS)
+EXTRA_PROGRAMS += $(FUZZ_TESTS)
 EXTRA_DIST += tests/fuzz/corpus tests/fuzz/run
 
 if FUZZERS

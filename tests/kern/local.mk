@@ -5,7 +5,7 @@ KERN_SOURCES = tests/kern/kern.c tests/kern/kern.h tests/unit/unit.h
 KERN_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tests $(SYSTEMD_CFLAGS) \
 	$(MNL_CFLAGS) $(LIBBPF_CFLAGS)
 KERN_LIBS = $(XLBIO_LIBS) $(CMOCKA_LIBS)
-check_PROGRAMS += $(KERN_TESTS)
+EXTRA_PROGRAMS += $(KERN_TESTS)
 
 NET_SOURCES = tests/kern/net.c tests/kern/net.h $(KERN_SOURCES)
 

@@ -12,7 +12,7 @@ MODEL_LIBS = libxlbio.a libxlbcore.a $(SYSTEMD_LIBS) $(YAML_LIBS)
 MODEL_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tests $(LIBBPF_CFLAGS) \
 	$(SYSTEMD_CFLAGS)
 
-check_PROGRAMS += tests/model/history
+EXTRA_PROGRAMS += tests/model/history
 MODEL_TESTS = tests/model/history tests/model/history_bpf
 FIGURE_TESTS = tests/model/sim tests/model/flood
 HISTORY_SOURCES = tests/model/history.c tests/model/history.h \
@@ -28,7 +28,7 @@ $(MODEL_SKELETON:.skel.h=.bpf.o): bpf/xlb.bpf.c $(BPF_H)
 CLEANFILES += $(MODEL_SKELETON) $(MODEL_SKELETON:.skel.h=.bpf.o)
 EXTRA_DIST += $(MODEL_BPF)
 
-check_PROGRAMS += tests/model/history_bpf
+EXTRA_PROGRAMS += tests/model/history_bpf
 tests_model_history_bpf_SOURCES = tests/model/kernel_bpf.c $(MODEL_COMMON) \
 	$(HISTORY_SOURCES)
 nodist_tests_model_history_bpf_SOURCES = $(MODEL_SKELETON)
@@ -37,12 +37,12 @@ tests_model_history_bpf_CPPFLAGS = $(MODEL_CPPFLAGS) \
 tests_model_history_bpf_LDADD = $(MODEL_LIBS) $(LIBBPF_LIBS)
 tests/model/history_bpf-kernel_bpf.$(OBJEXT): $(MODEL_SKELETON)
 
-check_PROGRAMS += tests/model/sim
+EXTRA_PROGRAMS += tests/model/sim
 tests_model_sim_SOURCES = $(MODEL_SOURCES) tests/model/sim.c
 tests_model_sim_CPPFLAGS = $(MODEL_CPPFLAGS)
 tests_model_sim_LDADD = $(MODEL_LIBS)
 
-check_PROGRAMS += tests/model/flood
+EXTRA_PROGRAMS += tests/model/flood
 tests_model_flood_SOURCES = $(MODEL_SOURCES) tests/model/flood.c
 tests_model_flood_CPPFLAGS = $(MODEL_CPPFLAGS)
 tests_model_flood_LDADD = $(MODEL_LIBS)

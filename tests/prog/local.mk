@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The packet program, in the kernel (skipped without root) and on this machine.
-check_PROGRAMS += tests/prog/run_bpf tests/prog/run_host
+EXTRA_PROGRAMS += tests/prog/run_bpf tests/prog/run_host
 tests_prog_run_bpf_SOURCES = tests/prog/run.c tests/prog/engine.h \
 	tests/prog/engine_bpf.c tests/prog/engine_stats.c
 nodist_tests_prog_run_bpf_SOURCES = bpf/xlb.skel.h
@@ -13,6 +13,7 @@ tests_prog_run_host_CPPFLAGS = $(AM_CPPFLAGS)
 
 PROG_TESTS = tests/prog/test_xlb.py tests/prog/test_events.py \
 	tests/prog/test_flow.py
+$(PROG_TESTS:%=%.log): tests/prog/run_bpf tests/prog/run_host
 EXTRA_DIST += tests/prog/test_xlb.py tests/prog/test_events.py \
 	tests/prog/test_flow.py tests/prog/rig.py tests/prog/flows.py
 
@@ -22,7 +23,7 @@ tests_unit_test_hash_LDADD = libxlbcore.a $(CMOCKA_LIBS)
 
 # Many frames at random against a reference. XLB_DIFFER_PACKETS=100000000 for
 # a long run.
-check_PROGRAMS += tests/prog/differ
+EXTRA_PROGRAMS += tests/prog/differ
 tests_prog_differ_SOURCES = tests/prog/differ.c tests/prog/engine.h \
 	tests/prog/engine_two.h tests/prog/engine_two_host.c \
 	tests/prog/engine_two_bpf.c tests/prog/engine_stats.c tests/prog/gen.c tests/prog/gen.h \
@@ -35,7 +36,7 @@ tests_prog_differ_CPPFLAGS = $(AM_CPPFLAGS) $(LIBBPF_CFLAGS)
 tests_prog_differ_LDADD = $(LIBBPF_LIBS)
 PROG_TESTS += tests/prog/differ
 
-check_PROGRAMS += tests/prog/stress
+EXTRA_PROGRAMS += tests/prog/stress
 tests_prog_stress_SOURCES = tests/prog/stress.c tests/prog/engine.h \
 	tests/prog/engine_bpf.c tests/prog/engine_stats.c
 nodist_tests_prog_stress_SOURCES = bpf/xlb.skel.h

@@ -11,7 +11,11 @@ EXTRA_DIST += tests/vm/run tests/vm/debian.py tests/vm/image.py \
 	tests/vm/guest/agent.service tests/vm/package.py \
 	tests/vm/guest/package.sh tests/vm/guest/datagrams.py
 
-check-vm: all $(check_PROGRAMS)
+# What the part of `./setup check` takes into the guests.
+vm-programs: all tests/prog/run_bpf tests/prog/differ tests/decap/run_frames \
+	$(KERN_TESTS)
+
+check-vm: vm-programs
 	XLB_BUILD='$(abs_top_builddir)' $(srcdir)/tests/vm/run $(VM_FLAGS)
 	$(if $(VM_FLAGS),,for kind in --unit --package; do \
 	    XLB_BUILD='$(abs_top_builddir)' $(srcdir)/tests/vm/run $$kind || \
@@ -20,4 +24,4 @@ check-vm: all $(check_PROGRAMS)
 clean-local: clean-vm
 clean-vm:
 	rm -rf tests/vm/state
-.PHONY: check-vm clean-vm
+.PHONY: check-vm clean-vm vm-programs
