@@ -4,7 +4,6 @@ of their own. Everything goes away at the end, whatever happens."""
 
 import atexit
 import functools
-import json
 import os
 import pathlib
 import shutil
@@ -14,8 +13,9 @@ import sys
 import tempfile
 import time
 
-sys.path.append(os.path.join(os.environ.get("top_srcdir", "."),
-                             "tests/decap"))
+for beside in ("tests/decap", "tests/fabric"):
+    sys.path.append(os.path.join(os.environ.get("top_srcdir", "."), beside))
+import ask  # noqa: E402
 import tap  # noqa: E402
 
 BUILD = pathlib.Path(os.environ.get("top_builddir", "."))
@@ -146,8 +146,11 @@ class Node:
         self.bird.wait()
 
     def birdc(self, command):
-        return run("birdc", "-s", self.dir / "bird.ctl", command,
-                   check=False).stdout
+        try:
+            return "\n".join(
+                text for _, text in ask.bird(self.dir / "bird.ctl", command))
+        except OSError:
+            return ""
 
     def announced(self, vip=VIP):
         """What BIRD would tell its peers."""
@@ -176,7 +179,10 @@ metrics: {{listen: off}}
     def start_xlbd(self, ready=True, **kw):
         self.xlbd = self.start(BUILD / "src/xlbd", *self.options(), **kw)
         if ready:
-            wait("xlbd to be ready", lambda: self.xlb("status")[0] == 0)
+            self.ready()
+
+    def ready(self):
+        wait("xlbd to be ready", lambda: self.status() is not None)
 
     def stop_xlbd(self):
         """Whatever state it is in; leaves nothing to adopt."""
@@ -204,7 +210,11 @@ metrics: {{listen: off}}
         return p
 
     def status(self):
-        return json.loads(self.xlb("--json", "status")[1])
+        """What `xlb --json status` prints; None: nobody answers."""
+        try:
+            return ask.xlbd(self.dir / "run", "status")
+        except (OSError, ValueError):
+            return None
 
     def said(self):
         return self.log.read_text()

@@ -25,7 +25,7 @@ def up(n):
     n.configure()
     n.xlbd = n.start("unshare", "-m", "sh", "-c", START, "sh", group,
                      node.BUILD / "src/xlbd", *n.options())
-    wait("xlbd to be ready", lambda: n.xlb("status")[0] == 0)
+    n.ready()
     wait("the address to be announced", n.announced)
 
 

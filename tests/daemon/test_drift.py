@@ -12,7 +12,6 @@ import time
 import node
 from node import check, wait
 
-sys.path.append(str(node.SRC / "tests/fabric"))
 import pinned  # noqa: E402
 
 REPAIR = 10     # seconds, as promised

@@ -15,7 +15,6 @@ import time
 import node
 from node import VIP, check, run, wait
 
-sys.path.append(str(node.SRC / "tests/fabric"))
 import pinned  # noqa: E402
 
 ERRORS = (errno.ENOMEM, errno.E2BIG, errno.EPERM, errno.EBUSY)

@@ -221,7 +221,7 @@ def first_configuration(n):
     nothing(251)
     n.configure(more=settings(509))
     n.xlbd.send_signal(signal.SIGHUP)
-    wait("a hang-up to be enough", lambda: n.xlb("status")[0] == 0 and
+    wait("a hang-up to be enough", lambda: n.status() is not None and
          serves(509), 20)
     nothing(509)
     n.configure()

@@ -18,7 +18,6 @@ import time
 import node
 from node import VIP, check, wait
 
-sys.path.append(str(node.SRC / "tests/fabric"))
 from pinned import SYS_BPF, map_open  # noqa: E402
 
 LISTENING = 144     # in struct xlb_settings

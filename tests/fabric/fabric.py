@@ -15,10 +15,10 @@ import os
 import pathlib
 import re
 import signal
-import socket
 import subprocess
 import time
 
+import ask
 import lab
 from lab import FabricError, wait
 
@@ -274,28 +274,7 @@ class Fabric(lab.Lab):
 
     def bird(self, who, command):
         """The reply to a command, [(code, text)]."""
-        with socket.socket(socket.AF_UNIX) as s:
-            s.settimeout(5)
-            s.connect(str(lab.RUN / who / "bird.ctl"))
-            f = s.makefile("rw", newline="\n")
-            f.readline()  # the greeting
-            f.write(command + "\n")
-            f.flush()
-            reply, code = [], None
-            while True:
-                line = f.readline()
-                if not line:
-                    raise FabricError(f"BIRD of {who} hung up: {command}")
-                line = line.rstrip("\n")
-                if line.startswith("+"):
-                    continue
-                if line.startswith(" "):
-                    reply.append((code, line[1:]))
-                    continue
-                code = int(line[:4])
-                reply.append((code, line[5:]))
-                if line[4:5] != "-":
-                    return reply
+        return ask.bird(lab.RUN / who / "bird.ctl", command)
 
     def sessions(self, who="router"):
         """{BGP protocol: state} of a BIRD."""
@@ -470,7 +449,10 @@ services:
         return a
 
     def status(self, node):
-        return self.must(node, "status", "--json").json
+        try:
+            return ask.xlbd(lab.RUN / node / "run", "status")
+        except (OSError, ValueError) as err:
+            raise FabricError(f"{node}: status: {err}") from None
 
     def pool(self, node, name="web"):
         """{backend: its row in status}."""
