@@ -38,7 +38,8 @@ DIST_TESTS = tests/unit/test_bird_config tests/unit/test_maglev $(GOLDEN_TESTS) 
 check-programs: all $(EXTRA_PROGRAMS)
 
 SCRIPT_TESTS = tests/headers.sh tests/layers.sh tests/readme.sh tests/spdx.sh
-DOC_TESTS = tests/doc/newcomer.sh tests/doc/examples.py tests/doc/manuals.py
+DOC_TESTS = tests/doc/newcomer.sh tests/doc/examples.py tests/doc/manuals.py \
+	tests/doc/promises.py
 EXTRA_DIST += $(DOC_TESTS) $(SCRIPT_TESTS) tests/tally.py tests/tap.sh
 
 # Of libxlbio.a: these open sockets and start processes.
