@@ -383,10 +383,14 @@ http {{
 
     # ---- nodes ------------------------------------------------------------
 
+    @staticmethod
+    def pins(node):
+        return lab.BPFFS / (lab.BPF_PREFIX + node)
+
     def options(self, node):
         d = lab.RUN / node
         return ["--config", d / "xlb.yaml", "--run-dir", d / "run",
-                "--bpf-dir", lab.BPFFS / (lab.BPF_PREFIX + node),
+                "--bpf-dir", self.pins(node),
                 "--state-dir", d / "state", "--bird-dir", d / "bird",
                 "--bird-socket", d / "bird.ctl"]
 

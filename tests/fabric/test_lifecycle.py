@@ -53,7 +53,7 @@ def test_flush_takes_another_ring_size(fabric):
 
 
 def test_stop_leaves_nothing(fabric):
-    pins = lab.BPFFS / (lab.BPF_PREFIX + "lb1")
+    pins = fabric.pins("lb1")
     with under_load(fabric):
         fabric.stop_node("lb1")
     assert not pins.exists()
@@ -106,7 +106,7 @@ def test_override_ends_when_the_file_says_otherwise(fabric):
 def test_an_edited_row_takes_no_backend_down(fabric):
     """Probes go by the same rows as packets do. The first that is not answered
     has xlbd look at them, before there is a verdict."""
-    pins = lab.BPFFS / (lab.BPF_PREFIX + "lb1")
+    pins = fabric.pins("lb1")
     log = lab.RUN / "lb1/xlbd.log"
     want, since = pinned.state_dump(pins), log.stat().st_size
     t = pinned.Tables(pins)
@@ -121,7 +121,7 @@ def test_an_edited_row_takes_no_backend_down(fabric):
 
 def test_detached_program_is_attached_again(fabric):
     """Somebody takes the program off: back within 10 s, and said."""
-    link = next((lab.BPFFS / (lab.BPF_PREFIX + "lb1") / "links").iterdir())
+    link = next((fabric.pins("lb1") / "links").iterdir())
     fabric.run("lb1", "bpftool", "link", "detach", "pinned", link)
     lab.wait("the program to be attached again", lambda: fabric.status(
         "lb1")["interfaces"][0]["attached"] and "xdp" in fabric.run(

@@ -32,7 +32,7 @@ def test_stop_and_start(fabric):
         fabric.stop_node("lb1")
         fabric.wait_paths(["lb2"])
         assert fabric.flows(4) == before, "nodes give a flow different owners"
-        assert not (lab.BPFFS / (lab.BPF_PREFIX + "lb1")).exists()
+        assert not fabric.pins("lb1").exists()
         assert "xdp" not in fabric.run("lb1", "ip", "link", "show",
                                        "eth0").stdout
         assert fabric.xlb("lb1", "status").exit == 4
@@ -76,7 +76,7 @@ def test_sigterm_without_a_service_manager_leaves_everything(fabric):
     with under_load(fabric):
         fabric.daemon["lb1"].signal(signal.SIGTERM)
         assert fabric.daemon["lb1"].exit() == 0
-        assert (lab.BPFFS / (lab.BPF_PREFIX + "lb1")).exists()
+        assert fabric.pins("lb1").exists()
         fabric.start_node("lb1")
         fabric.wait_ready()
 

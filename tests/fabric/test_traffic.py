@@ -6,6 +6,7 @@ import json
 import math
 
 import fabric as fab
+import pinned
 import pytest
 from fabric import BACKENDS, NODES, VIP, address
 
@@ -55,10 +56,34 @@ def test_spread_follows_weight(fabric, family):
             assert abs(slots[b] - size * weight[b] / total) <= 1, (node, b)
 
 
+def ring_of(fabric, node):
+    """Who owns each slot."""
+    return pinned.state_dump(fabric.pins(node))["rings"]["web"]["slots"]
+
+
 def test_nodes_agree(fabric):
-    ring = [fabric.must(n, "fingerprint", "--json").json for n in NODES]
-    assert ring[0] == ring[1]
-    assert len(ring[0]["web"]) == 16
+    """They don't talk: the order in their files says nothing, and what one of
+    them alone thinks of a backend moves that backend's slots and no other."""
+    weight = {"b1": 100, "b2": 50, "b3": 25}
+    files = {"lb1": BACKENDS, "lb2": tuple(reversed(BACKENDS))}
+    for node, order in files.items():
+        fabric.write_config(node, fabric.config(node, weight, pool=order))
+        fabric.must(node, "reload")
+    prints = [fabric.must(n, "fingerprint", "--json").json for n in NODES]
+    assert prints[0] == prints[1]
+    assert len(prints[0]["web"]) == 16
+    whole = ring_of(fabric, "lb2")
+    assert ring_of(fabric, "lb1") == whole
+
+    fabric.write_config("lb1", fabric.config("lb1", weight,
+                                             state={"b2": "down"}))
+    fabric.must("lb1", "reload")
+    lacking = ring_of(fabric, "lb1")
+    b2 = fab.POOL_ADDRESS["b2"]
+    assert b2 not in lacking
+    assert {was for was, now in zip(whole, lacking) if was != now} == {b2}
+    prints = [fabric.must(n, "fingerprint", "--json").json for n in NODES]
+    assert prints[0] != prints[1]
 
 
 def test_vip_belongs_to_no_node(fabric):
