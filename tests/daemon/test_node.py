@@ -276,6 +276,8 @@ def diff_opens_nothing(n):
     rc, out, err = n.xlb("diff", "-", input=n.file.read_text() +
                          f"maglev: {{key_file: {fifo}}}\n")
     check(rc == 0 and "only a reload reads it" in err, rc, out, err)
+    wait("the last word of the start", lambda: "bird: busy -> synced" in
+         n.said())
     before = n.said()
     rc, out, err = n.xlb("diff", "-", input="nonsense: 1\n")
     check(rc == 3 and "nonsense" in err, rc, out, err)
