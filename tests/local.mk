@@ -80,6 +80,11 @@ tests_io_test_probe_icmp_SOURCES = tests/io/test_probe_icmp.c
 tests_io_test_probe_icmp_CPPFLAGS = $(IO_TEST_CPPFLAGS)
 tests_io_test_probe_icmp_LDADD = $(IO_TEST_LIBS)
 
+IO_TESTS += tests/io/test_probe_error
+tests_io_test_probe_error_SOURCES = tests/io/test_probe_error.c
+tests_io_test_probe_error_CPPFLAGS = $(IO_TEST_CPPFLAGS)
+tests_io_test_probe_error_LDADD = $(IO_TEST_LIBS)
+
 IO_TESTS += tests/io/test_probe_exec
 tests_io_test_probe_exec_SOURCES = tests/io/test_probe_exec.c
 tests_io_test_probe_exec_CPPFLAGS = $(IO_TEST_CPPFLAGS)
@@ -155,6 +160,11 @@ tests_unit_test_metric_LDADD = $(UNIT_LIBS)
 UNIT_TESTS += tests/unit/test_path_mtu
 tests_unit_test_path_mtu_SOURCES = tests/unit/test_path_mtu.c tests/unit/unit.h
 tests_unit_test_path_mtu_LDADD = $(UNIT_LIBS)
+
+UNIT_TESTS += tests/unit/test_path_error
+tests_unit_test_path_error_SOURCES = tests/unit/test_path_error.c \
+	tests/unit/unit.h
+tests_unit_test_path_error_LDADD = $(UNIT_LIBS)
 
 UNIT_TESTS += tests/unit/test_heap
 tests_unit_test_heap_SOURCES = tests/unit/test_heap.c tests/unit/unit.h

@@ -22,6 +22,7 @@ libxlbcore_a_SOURCES += src/core/html.c src/core/html.h
 libxlbcore_a_SOURCES += src/core/page_text.c src/core/page_text.h
 libxlbcore_a_SOURCES += src/core/metric.c src/core/metric.h
 libxlbcore_a_SOURCES += src/core/path_mtu.c src/core/path_mtu.h
+libxlbcore_a_SOURCES += src/core/path_error.c src/core/path_error.h
 libxlbcore_a_SOURCES += src/core/lookup.c src/core/lookup.h
 libxlbcore_a_SOURCES += src/core/reason.c src/core/reason.h
 libxlbcore_a_SOURCES += src/core/text.c src/core/text.h

@@ -73,6 +73,12 @@
 	    "packets sent to this address, for whatever pool", "address") \
 	X(BACKEND_BYTES, "xlb_backend_bytes_total", COUNTER, \
 	    "bytes of them, from the client's IP header on", "address") \
+	X(BACKEND_PATH_MTU, "xlb_backend_path_mtu_bytes", GAUGE, \
+	    "largest packet, with the tunnel's header, that the path to this " \
+	    "address is known to carry; missing: not known", "address") \
+	X(BACKEND_LINK_MTU, "xlb_backend_link_mtu_bytes", GAUGE, \
+	    "what its link takes of that, or tunnel.mtu if that is less", \
+	    "address") \
 	X(POOL_BACKENDS, "xlb_pool_backends", GAUGE, \
 	    "backends of the pool", "pool") \
 	X(POOL_ELIGIBLE, "xlb_pool_eligible_backends", GAUGE, \

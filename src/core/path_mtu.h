@@ -13,19 +13,27 @@
 
 #include "core/addr.h"
 #include "core/conf.h"
+#include "core/mono.h"
 
 #define PATH_ROUND_MS	60000	/* from the end of a round to the next one */
 #define PATH_TIMEOUT_MS	500	/* of one probe */
 #define PATH_TRIES	3	/* without an answer: it is not carried */
+#define PATH_LEARNED_MS	600000	/* what an error taught, and no probe confirmed
+				 * (RFC 1191, section 6.3) */
+#define PATH_ERROR_MS	1000	/* between two errors that are believed */
 
 struct path_mtu {
 	struct addr addr;	/* of the backend */
 	uint16_t limit;		/* what the link takes; 0: not known yet */
 	uint16_t carries;	/* as found last; 0: not known */
+	mono_t learned;		/* since when no probe has confirmed that; 0: one
+				 * has found it */
+	mono_t told;		/* the last error that was believed */
 
 	/* of the round that is on; hi 0: none is */
 	uint16_t lo, hi;	/* was carried (0: nothing yet), was not */
-	uint8_t misses;		/* of the size that is asked now */
+	uint16_t asked;		/* what the answer will be about */
+	uint8_t misses;		/* of that size */
 	bool confirm;		/* `limit` once more: it may have been a loss
 				 * of another kind */
 };
@@ -36,14 +44,22 @@ struct path_table {
 };
 
 /* The size to ask for next. `limit` is known. */
-uint16_t path_mtu_ask(const struct path_mtu *p);
+uint16_t path_mtu_ask(struct path_mtu *p);
 /*
- * What came of it. A round begins with `limit`; what is not carried is searched
+ * What came of it; nothing, if a round was begun since it was asked. A round begins with `limit`; what is not carried is searched
  * for between the least that the protocol asks of a link and that, if this
  * least is answered: else the backend answers no probe of any size, and nothing
  * is learned. ms until the next one; `*changed`: `carries` is another one.
  */
 uint32_t path_mtu_step(struct path_mtu *p, bool answered, bool *changed);
+/*
+ * A router says that it takes `mtu`. True: `carries` is that now, which is less
+ * than what was known; probes begin anew, and have the last word: whoever forges
+ * an error makes them ask, and no more.
+ */
+bool path_mtu_error(struct path_mtu *p, uint16_t mtu, mono_t now);
+/* True: what an error taught is too old, nothing is known now. */
+bool path_mtu_expire(struct path_mtu *p, mono_t now);
 /* The link takes as much now. */
 void path_mtu_limit(struct path_mtu *p, uint16_t limit);
 

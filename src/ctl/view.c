@@ -205,7 +205,13 @@ view_backend(const json_t *status, const json_t *b, long long slots,
 	grid_cell(g, TINT_NONE, "%s", ago(status, b,
 	    strcmp(text(b, "state"), "active") != 0 ? "state_since" : "since",
 	    buf));
-	grid_cell(g, TINT_NONE, "%s", text(b, "reason"));
+	if (number(b, "path_mtu") > 0 &&
+	    number(b, "path_mtu") < number(b, "link_mtu") &&
+	    *text(b, "reason") == '\0')
+		grid_cell(g, TINT_ODD, "MTU %lld of %lld",
+		    number(b, "path_mtu"), number(b, "link_mtu"));
+	else
+		grid_cell(g, TINT_NONE, "%s", text(b, "reason"));
 }
 
 static void

@@ -449,6 +449,7 @@ daemon_close(struct daemon *d)
 	free(d->health.row);
 	free(d->health_target);
 	free(d->paths.row);
+	free(d->path_asked);
 	free(d->link);
 	free(d->verdict.why);
 	arena_free(d->arena);

@@ -120,7 +120,9 @@ struct daemon {
 	struct health_table health;
 	struct health_target *health_target;
 	bool tunnelled;		/* some of them are asked through a tunnel */
-	struct path_table paths;	/* to the backends of these */
+	struct path_table paths;	/* to all that packets are tunnelled to */
+	size_t *path_asked;	/* those of them that the prober asks */
+	size_t npath_asked;
 	struct tunnel *tunnel;
 	struct override_list overrides;	/* rows and names on the heap */
 
@@ -235,6 +237,7 @@ uint32_t health_target_mark(const struct daemon *d, const struct state *s,
 /* path_run.c */
 void path_adopt(struct daemon *d);	/* as an earlier xlbd found them */
 void path_follow(struct daemon *d);	/* after health_follow() */
+void path_tick(struct daemon *d);	/* every few seconds */
 
 /* reconcile.c */
 void reconcile_soon(struct daemon *d);	/* this turn of the loop */

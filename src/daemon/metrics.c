@@ -178,6 +178,19 @@ metric_backend_packets(struct document *doc, enum metric m, size_t i)
 		    m == METRIC_BACKEND_PACKETS ? n.packets : n.bytes);
 }
 
+void
+metric_backend_path(struct document *doc, enum metric m, size_t i)
+{
+	const struct state_backend *b = &doc->d->wanted.backend[i];
+	const struct path_mtu *p = path_find(&doc->d->paths, &b->addr);
+	char addr[ADDR_STR_MAX];
+	uint16_t mtu = p == NULL ? 0 : m == METRIC_BACKEND_PATH_MTU ?
+	    p->carries : p->limit;
+
+	if (mtu != 0)
+		put_named(doc, m, addr_print(&b->addr, addr), mtu);
+}
+
 /* ---- pools and their backends ---- */
 
 void

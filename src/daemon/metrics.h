@@ -16,6 +16,7 @@ void metric_packets(struct document *doc, enum metric m, size_t i);
 void metric_service(struct document *doc, enum metric m, size_t i);
 void metric_checksum(struct document *doc, enum metric m, size_t i);
 void metric_backend_packets(struct document *doc, enum metric m, size_t i);
+void metric_backend_path(struct document *doc, enum metric m, size_t i);
 void metric_backend(struct document *doc, enum metric m, size_t i);
 void metric_pool(struct document *doc, enum metric m, size_t i);
 void metric_ring(struct document *doc, enum metric m, size_t i);

@@ -36,6 +36,8 @@ static const struct {
 	[METRIC_BACKEND_CHANGED] = { metric_backend, ROWS_MEMBER },
 	[METRIC_BACKEND_PACKETS] = { metric_backend_packets, ROWS_BACKEND },
 	[METRIC_BACKEND_BYTES] = { metric_backend_packets, ROWS_BACKEND },
+	[METRIC_BACKEND_PATH_MTU] = { metric_backend_path, ROWS_BACKEND },
+	[METRIC_BACKEND_LINK_MTU] = { metric_backend_path, ROWS_BACKEND },
 	[METRIC_POOL_BACKENDS] = { metric_pool, ROWS_POOL },
 	[METRIC_POOL_ELIGIBLE] = { metric_pool, ROWS_POOL },
 	[METRIC_POOL_NEEDED] = { metric_pool, ROWS_POOL },

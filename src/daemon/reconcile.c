@@ -397,6 +397,7 @@ on_tick(sd_event_source *s, uint64_t usec, void *arg)
 	/* what somebody has just asked for is no drift */
 	sd_event_source_get_enabled(d->soon, &asked);
 	if (d->started && !d->lifecycle.removed) {
+		path_tick(d);
 		drift_mend(d);
 		reconcile(d, d->failed == 0 && asked == SD_EVENT_OFF);
 	}

@@ -232,12 +232,9 @@ state_since(const struct status_input *in, const char *pool,
 
 /* null: not known. */
 static json_t *
-path_json(const struct path_table *t, const struct addr *backend)
+bytes_json(uint16_t n)
 {
-	const struct path_mtu *p = path_find(t, backend);
-
-	return p == NULL || p->carries == 0 ? json_null() :
-	    json_integer(p->carries);
+	return n == 0 ? json_null() : json_integer(n);
 }
 
 static json_t *
@@ -247,15 +244,17 @@ backends_json(const struct status_input *in, const struct state_pool *p,
 	json_t *list = json_array();
 	const struct conf_backend *b;
 	const struct state_member *m;
+	const struct path_mtu *path;
 	char why[HEALTH_WHY_MAX];
 	size_t i;
 
 	for (i = 0; i < p->conf->nbackend; i++) {
 		b = &p->conf->backend[i];
 		m = &p->member[i];
+		path = path_find(in->paths, &b->address);
 		json_array_append_new(list, json_pack(
-		    "{s:s, s:o, s:I, s:s, s:o, s:s, s:s, s:o, s:I, s:b, s:o}",
-		    "name", b->name, "address", addr_json(&b->address),
+		    "{s:s, s:o, s:I, s:s, s:o, s:s, s:s, s:o, s:I, s:b, s:o, "
+		    "s:o}", "name", b->name, "address", addr_json(&b->address),
 		    "weight", (json_int_t)b->weight,
 		    "state", backend_state_name[m->state],
 		    "state_since", state_since(in, p->conf->name, &b->address),
@@ -265,7 +264,8 @@ backends_json(const struct status_input *in, const struct state_pool *p,
 		    m->health_row->since : 0),
 		    "slots", (json_int_t)ring->slots[i],
 		    "eligible", m->why == MEMBER_ELIGIBLE,
-		    "path_mtu", path_json(in->paths, &b->address)));
+		    "path_mtu", bytes_json(path != NULL ? path->carries : 0),
+		    "link_mtu", bytes_json(path != NULL ? path->limit : 0)));
 	}
 	return list;
 }

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "core/conf.h"
-#include "core/path_mtu.h"
 #include "io/log.h"
 #include "io/probe_private.h"
 
@@ -98,14 +97,11 @@ target_landed(struct prober *p, struct target *t)
 void
 target_ended(struct prober *p, struct target *t, const struct probe_end *end)
 {
-	int64_t now = probe_now().ns;
-
-	if (t->path) {
-		heap_put(&p->due, &t->node, now + MSEC *
-		    p->path_said(t->index, end->result, p->arg));
+	if (t->path || t->fd >= 0) {
+		path_ended(p, t, end);
 		return;
 	}
-	target_next(p, t, now);
+	target_next(p, t, probe_now().ns);
 	p->fn(t->index, end->result, end->detail, end->said, p->arg);
 }
 
@@ -328,7 +324,7 @@ target_cmp(const struct target *t, const struct health_target *h)
 	return strcmp(t->check, h->check->name);
 }
 
-static void
+void
 target_free(struct prober *p, struct target *t)
 {
 	if (t == NULL)
@@ -340,6 +336,8 @@ target_free(struct prober *p, struct target *t)
 		p->flight[t->flight].next = p->cancel;
 		p->cancel = t->flight;
 	}
+	if (t->fd >= 0)
+		close(t->fd);
 	free(t->check);
 	free(t);
 }
@@ -354,6 +352,7 @@ target_new(struct prober *p, const struct health_target *h, int64_t now)
 	t->addr = h->addr;
 	t->vip = h->vip;
 	t->port = h->port;
+	t->fd = -1;
 	t->flight = NONE;
 	t->grid = now + phase_next(p, h->check->interval_ms) -
 	    h->check->interval_ms * MSEC;
@@ -415,39 +414,6 @@ prober_set(struct prober *p, const struct health_target *t, size_t n)
 	return 0;
 }
 
-int
-prober_paths(struct prober *p, size_t n, path_ask_fn ask, path_said_fn said)
-{
-	struct target **next = calloc(n + 1, sizeof(next[0]));
-	int64_t now = probe_now().ns;
-	size_t i;
-
-	if (next == NULL)
-		return -ENOMEM;
-	for (i = 0; i < p->npath; i++)
-		target_free(p, p->path[i]);
-	free(p->path);
-	for (i = 0; i < n; i++) {
-		next[i] = calloc(1, sizeof(*next[i]));
-		if (next[i] == NULL)
-			fatal("prober");
-		next[i]->path = true;
-		next[i]->kind = PROBE_REQUEST_ICMP;
-		next[i]->timeout_ms = PATH_TIMEOUT_MS;
-		next[i]->index = i;
-		next[i]->slot = UINT32_MAX;
-		next[i]->flight = NONE;
-		/* a thousand in a second */
-		heap_put(&p->due, &next[i]->node, now + (int64_t)i * MSEC);
-	}
-	p->path = next;
-	p->npath = n;
-	p->path_ask = ask;
-	p->path_said = said;
-	prober_turns(p);
-	return 0;
-}
-
 void
 prober_mark(struct prober *p, size_t id, uint32_t mark, const struct addr *src)
 {
@@ -485,10 +451,8 @@ prober_close(struct prober *p)
 		free(p->target[i]->check);
 		free(p->target[i]);
 	}
-	for (i = 0; i < p->npath; i++)
-		free(p->path[i]);
 	free(p->target);
-	free(p->path);
+	paths_free(p);
 	probe_checks_free(&p->checks);
 	free(p->flight);
 	heap_fini(&p->due);

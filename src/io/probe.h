@@ -73,6 +73,18 @@ typedef uint32_t (*path_said_fn)(size_t id, enum probe_result r, void *arg);
 int prober_paths(struct prober *p, size_t n, path_ask_fn ask,
     path_said_fn said);
 
+/* The turn of path `id` is now, if it is not being asked. */
+void prober_path_soon(struct prober *p, size_t id);
+
+/*
+ * And what routers say of packets of the tunnels that were too large for them:
+ * to the backend `to`, by `from`, of whom anybody may write. `gue_port`: where
+ * GUE is sent. 0, or -errno: none of that family is heard.
+ */
+typedef void (*path_error_fn)(const struct addr *to, const struct addr *from,
+    uint16_t mtu, void *arg);
+int prober_errors(struct prober *p, uint16_t gue_port, path_error_fn fn);
+
 void prober_close(struct prober *p);
 /* 0: none at the moment */
 pid_t prober_pid(const struct prober *p);

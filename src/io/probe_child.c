@@ -28,6 +28,7 @@ struct probe {
 	uint16_t size;		/* of the packet that asks; 0: as it comes */
 	struct http_probe *http;	/* it has the socket; NULL: not yet */
 	struct probe_asked *asked;	/* what it has to be the answer to */
+	uint16_t others;	/* messages that were none, so far */
 	struct probe_end end;	/* as it would be if its time were up */
 };
 
@@ -82,10 +83,13 @@ static void
 probe_drop(struct child *c, struct probe *p)
 {
 	heap_del(&c->deadline, &p->deadline);
+	/* the others are ours alone, and leave the set when they are closed */
+	if (p->kind == PROBE_REQUEST_ERROR)
+		epoll_ctl(c->ep, EPOLL_CTL_DEL, p->fd, NULL);
 	if (p->http != NULL)
 		http_cancel(c->http, p->http);
 	else
-		close(p->fd);	/* and out of the epoll set with it */
+		close(p->fd);
 	free(p->asked);
 	p->asked = NULL;
 	p->http = NULL;
@@ -178,6 +182,8 @@ probe_ask(struct child *c, struct probe *p)
 		    &c->check[p->check]->c, &p->asked, &p->end);
 	case PROBE_REQUEST_EXEC:
 		return false;	/* xlbd has begun it */
+	case PROBE_REQUEST_ERROR:
+		return false;	/* whoever sends */
 	case PROBE_REQUEST_ICMP:
 		return probe_icmp_begin(p->fd, &p->addr, p->size,
 		    &p->asked, &p->end);
@@ -208,6 +214,7 @@ probe_begin(struct child *c, const struct probe_request *rq, int fd)
 	p->kind = rq->kind;
 	p->check = rq->check;
 	p->size = rq->size;
+	p->others = 0;
 	p->fd = fd;
 	memset(&p->end, 0, sizeof(p->end));
 	p->end.result = PROBE_TIMEOUT;
@@ -248,6 +255,7 @@ request_take(struct child *c, const struct probe_request *rq, int fd)
 	case PROBE_REQUEST_TCP:
 	case PROBE_REQUEST_ICMP:
 	case PROBE_REQUEST_EXEC:
+	case PROBE_REQUEST_ERROR:
 		if (fd < 0)	/* no room for the descriptor: MSG_CTRUNC */
 			answer(c, rq->id, rq->generation, &cannot);
 		else
@@ -337,6 +345,9 @@ probe_hear(struct probe *p)
 		return probe_icmp_end(p->fd, &p->addr, p->asked, &p->end);
 	case PROBE_REQUEST_EXEC:
 		return exec_end(p->fd, &p->end);
+	case PROBE_REQUEST_ERROR:
+		return probe_error_end(p->fd, &p->addr, p->port, &p->others,
+		    &p->end);
 	default:
 		give_up();
 	}

@@ -73,9 +73,8 @@ probe_icmp_socket(const struct addr *to)
 	return fd;
 }
 
-/* RFC 1071; 0 over a message that has its sum in it. */
-static uint16_t
-sum_of(const void *b, size_t len)
+uint16_t
+probe_icmp_sum(const void *b, size_t len)
 {
 	const uint8_t *at = b;
 	uint32_t sum = 0;
@@ -111,7 +110,7 @@ echo_new(bool is4, size_t len)
 	e.code = 0;
 	e.sum = 0;
 	if (is4)
-		e.sum = sum_of(&e, sizeof(e));
+		e.sum = probe_icmp_sum(&e, sizeof(e));
 	a->len = len;
 	memcpy(a->b, &e, sizeof(e));
 	return a;
@@ -152,7 +151,7 @@ message_find(const struct addr *to, const uint8_t *got, size_t n,
 		return 0;
 	*at = got + header;
 	n -= header;
-	return sum_of(*at, n) == 0 ? n : 0;
+	return probe_icmp_sum(*at, n) == 0 ? n : 0;
 }
 
 /* Replies to whoever else asks the backend come here too. */

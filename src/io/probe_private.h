@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What probe.c, probe_turn.c and probe_helpers.c share: all that is on xlbd's
- * side. */
+/* What probe.c, probe_turn.c, probe_path.c and probe_helpers.c share: all that is on
+ * xlbd's side. */
 #ifndef XLB_PROBE_PRIVATE_H
 #define XLB_PROBE_PRIVATE_H
 
@@ -31,6 +31,7 @@ struct target {
 	uint32_t flight;	/* NONE: not being probed */
 	bool commanded;		/* by a command that runs */
 	bool path;		/* is one of `path`, not a check's */
+	int fd;			/* is one of `error`: its socket; else -1 */
 	uint16_t size;		/* of what a path is asked; else 0 */
 };
 
@@ -62,6 +63,8 @@ struct prober {
 	size_t n, npath;
 	path_ask_fn path_ask;
 	path_said_fn path_said;
+	struct target *error[2];	/* IPv4, IPv6; NULL: not heard */
+	path_error_fn path_error;
 	struct probe_checks checks;
 	uint64_t phase, seed;
 	struct heap due, overdue;
@@ -73,6 +76,7 @@ struct prober {
 };
 
 /* probe.c */
+void target_free(struct prober *p, struct target *t);
 void prober_turns(struct prober *p);	/* all whose turn it is */
 void prober_lost(struct prober *p, const char *why);
 int prober_heard(sd_event_source *s, int fd, uint32_t events, void *arg);
@@ -85,6 +89,11 @@ void flight_free(struct prober *p, uint32_t id);
 /* probe_turn.c */
 bool target_probe(struct prober *p, struct target *t, int64_t now);
 void cancel_send(struct prober *p);
+
+/* probe_path.c */
+void path_ended(struct prober *p, struct target *t,
+    const struct probe_end *end);
+void paths_free(struct prober *p);
 
 /* probe_helpers.c */
 int spawner_watch(struct prober *p);	/* 0, or -errno */

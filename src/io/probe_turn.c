@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* One turn of one target: its socket, and the request to the prober. */
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -79,6 +80,10 @@ target_socket(const struct prober *p, const struct target *t)
 	const struct addr *peer = target_peer(t);
 	int fd, rc;
 
+	if (t->fd >= 0) {
+		fd = fcntl(t->fd, F_DUPFD_CLOEXEC, 0);
+		return fd < 0 ? -errno : fd;
+	}
 	if (t->kind == PROBE_REQUEST_EXEC)
 		return p->commands == PROBE_COMMANDS_MAX ? -EAGAIN :
 		    exec_begin(&p->launcher, p->checks.order[t->slot],

@@ -30,6 +30,7 @@ enum probe_request_kind {
 	PROBE_REQUEST_DNS = 5,
 	PROBE_REQUEST_ICMP = 6,
 	PROBE_REQUEST_EXEC = 7,
+	PROBE_REQUEST_ERROR = 8,	/* asks nothing: the first ICMP error */
 };
 
 struct probe_request {		/* xlbd to prober; with the socket if not CANCEL */
@@ -247,6 +248,20 @@ bool probe_icmp_begin(int fd, const struct addr *to, uint16_t size,
     struct probe_asked **asked, struct probe_end *end);
 bool probe_icmp_end(int fd, const struct addr *to,
     const struct probe_asked *asked, struct probe_end *end);
+/* RFC 1071; 0 over a message that has its sum in it. */
+uint16_t probe_icmp_sum(const void *b, size_t len);
+/*
+ * probe_error.c: ICMP errors about packets of the tunnels (core/path_error.h).
+ * The socket takes NET_RAW to make; a descriptor, or -errno. In the prober: one
+ * message, `*others` counts those that were about something else. True: ended,
+ * with whom the packet was for, who says so, and the MTU as detail.
+ */
+int probe_error_socket(bool is4);
+bool probe_error_end(int fd, const struct addr *family, uint16_t gue_port,
+    uint16_t *others, struct probe_end *end);
+/* In xlbd: what is in `end`. False: the prober has said something else. */
+bool probe_error_read(const struct probe_end *end, struct addr *to,
+    struct addr *from);
 /* Connects; sends one datagram. True: it failed. */
 bool probe_datagram_connect(int fd, const struct addr *to, uint16_t port,
     struct probe_end *end);

@@ -322,7 +322,10 @@ each_value_is_where_it_belongs(void **state)
 	assert_int_equal(json_integer_value(at(o, "bird/peers/0/exported")), 3);
 	assert_int_equal(json_integer_value(at(o,
 	    "pools/1/backends/1/path_mtu")), 1460);
+	assert_int_equal(json_integer_value(at(o,
+	    "pools/1/backends/1/link_mtu")), 1500);
 	assert_true(json_is_null(at(o, "pools/1/backends/0/path_mtu")));
+	assert_true(json_is_null(at(o, "pools/1/backends/0/link_mtu")));
 	json_decref(o);
 	node_close(&n);
 }

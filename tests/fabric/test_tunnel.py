@@ -5,7 +5,6 @@ import signal
 import socket
 import time
 
-import fabric as fab
 import lab
 import pytest
 from fabric import BACKENDS, HERE, POOL_ADDRESS, PORT, PYTHON, VIP
@@ -343,56 +342,3 @@ def test_exec(fabric):
     finally:
         fabric.start_backend("b3")
     fabric.wait_eligible(BACKENDS, nodes=["lb1"])
-
-
-def path_mtu(fabric, backend, node="lb1"):
-    return fabric.pool(node)[backend]["path_mtu"]
-
-
-def upload(fabric, size):
-    """From the client to the VIP; the HTTP status, or what went wrong."""
-    done = fabric.run("client", "curl", "-sS", "--max-time", 2, "-o",
-                      "/dev/null", "-w", "%{http_code}", "--data-binary", "@-",
-                      f"http://{VIP[4]}/", stdin="x" * size, check=False)
-    return done.stdout if done.returncode == 0 else done.stderr
-
-
-def wait_path(fabric, mtu, seconds):
-    lab.wait(f"b3's path to be known to carry {mtu}", lambda: path_mtu(
-        fabric, "b3") == mtu, seconds, lambda: path_mtu(fabric, "b3"))
-
-
-def test_path_that_carries_less(fabric):
-    """b3 is reached by a link that takes less than the node's, and nobody says
-    so: what does not fit is gone. Its other end takes four bytes more than its
-    MTU, a VLAN tag's room."""
-    link = fab.MTU[1]
-    fabric.stop_node("lb2")
-    fabric.wait_paths(["lb1"])
-    fabric.write_config("lb1", fabric.config(
-        "lb1", state={"b1": "drain", "b2": "drain"}))
-    fabric.must("lb1", "reload")    # each asks at once
-    lab.wait("the paths to be known", lambda: all(
-        path_mtu(fabric, b) == link for b in BACKENDS), 10,
-        lambda: fabric.pool("lb1"))
-    assert upload(fabric, 20000) == "200"
-    fabric.run("b3", "ip", "link", "set", "eth0", "mtu", 1400)
-    try:
-        assert "timed out" in upload(fabric, 20000)
-        fabric.must("lb1", "reload")
-        wait_path(fabric, 1404, 30)
-        log = lab.RUN / "lb1" / "xlbd.log"
-        assert f"path to web/b3 ({POOL_ADDRESS['b3']}) carries 1404, of the " \
-            f"{link} that its link takes" in log.read_text()
-        assert upload(fabric, 20000) == "200"
-        # known from the start, and whatever the rounds since then say
-        fabric.daemon["lb1"].kill()
-        fabric.start_node("lb1")
-        assert path_mtu(fabric, "b3") == 1404
-        assert path_mtu(fabric, "b1") in (link, None)
-        assert upload(fabric, 20000) == "200"
-    finally:
-        fabric.run("b3", "ip", "link", "set", "eth0", "mtu", link)
-    fabric.must("lb1", "reload")
-    wait_path(fabric, link, 10)
-    assert upload(fabric, 20000) == "200"

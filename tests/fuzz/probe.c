@@ -2,13 +2,15 @@
 /*
  * What comes from backends, and from the prober, which may be in an attacker's
  * hands. Byte 0 chooses: answers of the prober to xlbd; a reply to a dns, udp or
- * icmp check, each behind two bytes of length.
+ * icmp check; ICMP errors about packets of the tunnels: each behind two bytes of
+ * length.
  */
 #include "fuzz.h"
 
 #include <sys/socket.h>
 
 #include "core/dns.h"
+#include "core/path_error.h"
 #include "io/probe.c"
 
 #define FLIGHTS 64
@@ -46,6 +48,7 @@ prober_fill(struct prober *p)
 		target_at[i] = &target[i];
 		target[i].index = i;
 		target[i].interval_ms = 1000;
+		target[i].fd = -1;
 		target[i].flight = i;
 		flight[i].generation = i % 4;
 		if (i % 2 == 1) {
@@ -156,6 +159,25 @@ replies_feed(struct fuzz_in *in, unsigned kind)
 }
 
 static void
+errors_feed(struct fuzz_in *in, bool is4)
+{
+	struct path_error e;
+	const uint8_t *m;
+	struct addr at;
+	size_t n;
+
+	addr_parse(is4 ? "10.0.0.1" : "2001:db8::1", &at);
+	while (in->at < in->end) {
+		n = message_len(in);
+		m = fuzz_bytes(in, &n);
+		if (!path_error_parse(m, n, is4, &at, 6080, &e))
+			continue;
+		FUZZ_CHECK(addr_is4(&e.to) == is4 || !is4);
+		FUZZ_CHECK(n >= (is4 ? 36 : 56));
+	}
+}
+
+static void
 log_drop(int level, const char *line, void *arg)
 {
 	(void)level, (void)line, (void)arg;
@@ -170,6 +192,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	log_capture(log_drop, NULL);
 	if (kind % 4 == 0)
 		answers_feed(&in);
+	else if (kind % 4 == 3 && kind & 64)
+		errors_feed(&in, kind & 8);
 	else
 		replies_feed(&in, kind);
 	return 0;

@@ -28,6 +28,8 @@ HEALTHY = {
     "xlb_pool_fingerprint_info{pool='web',fingerprint='aa'}": "1x60",
     "xlb_backend_up{pool='web',backend='a',address='10.0.0.1'}": "1x60",
     "xlb_backend_drained{pool='web',backend='a',address='10.0.0.1'}": "0x60",
+    "xlb_backend_path_mtu_bytes{address='10.0.0.1'}": "1500x60",
+    "xlb_backend_link_mtu_bytes{address='10.0.0.1'}": "1500x60",
     "xlb_pool_ready{pool='web'}": "1x60",
     "xlb_pool_failed_open{pool='web'}": "0x60",
     "xlb_node_drained": "0x60",
@@ -66,6 +68,8 @@ FIRES = [
     ("XlbBackendDown", {"pool": "web", "backend": "a", "address": "10.0.0.1"},
      0, 2, {"xlb_backend_up{pool='web',backend='a',address='10.0.0.1'}":
             "0x60"}),
+    ("XlbPathNarrow", {"address": "10.0.0.1"}, 9, 11,
+     {"xlb_backend_path_mtu_bytes{address='10.0.0.1'}": "1404x60"}),
     ("XlbPoolNotReady", {"pool": "web"}, 0, 1,
      {"xlb_pool_ready{pool='web'}": "0x60"}),
     ("XlbPoolFailedOpen", {"pool": "web"}, 0, 1,

@@ -138,8 +138,10 @@ an_outage_is_no_small_path(void **state)
 
 	(void)state;
 	round_run(&p, 1500, 0, &told);
-	for (i = 0; i < PATH_TRIES; i++)
+	for (i = 0; i < PATH_TRIES; i++) {
+		path_mtu_ask(&p);
 		path_mtu_step(&p, false, &changed);
+	}
 	round_run(&p, 1500, 0, &told);
 	assert_false(told);
 	assert_int_equal(p.carries, 1500);
@@ -159,9 +161,14 @@ the_link_changes(void **state)
 	assert_int_equal(p.carries, 0);
 	round_run(&p, 4000, 0, &told);
 	assert_int_equal(p.carries, 4000);
-	/* in the middle of a round; what is known of less stays */
+	/* in the middle of a round; what is known of less stays, and the answer
+	 * that comes then is none to what is asked next */
+	path_mtu_ask(&p);
 	path_mtu_step(&p, false, &changed);
+	path_mtu_ask(&p);
 	path_mtu_limit(&p, 8000);
+	assert_int_equal(path_mtu_step(&p, true, &changed), 0);
+	assert_false(changed);
 	assert_int_equal(path_mtu_ask(&p), 8000);
 	assert_int_equal(path_narrow(&t, &p.addr), 4000);
 	path_mtu_limit(&p, 4000);
@@ -186,9 +193,10 @@ the_same_limit_is_no_news(void **state)
 	int i;
 
 	(void)state;
-	for (i = 0; i < PATH_TRIES; i++)
-		path_mtu_step(&p, false, &changed);
-	path_mtu_step(&p, true, &changed);
+	for (i = 0; i <= PATH_TRIES; i++) {
+		path_mtu_ask(&p);
+		path_mtu_step(&p, i == PATH_TRIES, &changed);
+	}
 	assert_in_range(path_mtu_ask(&p), 577, 1499);
 	path_mtu_limit(&p, 1500);
 	assert_in_range(path_mtu_ask(&p), 577, 1499);
@@ -209,6 +217,70 @@ tunnels_add_their_headers(void **state)
 	assert_int_equal(path_overhead(FORWARD_GUE, &six.addr), 48);
 }
 
+static mono_t
+at_ms(int64_t ms)
+{
+	return (mono_t){ (1000 + ms) * 1000000 };
+}
+
+/* A router's word counts at once; probes have the last one. */
+static void
+a_router_is_believed_until_probes_know(void **state)
+{
+	struct path_mtu p = path("10.0.0.1", 1500);
+	struct path_table t = { &p, 1 };
+	bool changed, told;
+
+	(void)state;
+	assert_false(path_mtu_error(&p, 1500, at_ms(0)));
+	assert_false(path_mtu_error(&p, 575, at_ms(0)));
+	assert_false(path_mtu_error(&p, 0, at_ms(0)));
+	assert_true(path_mtu_error(&p, 1400, at_ms(0)));
+	assert_int_equal(path_narrow(&t, &p.addr), 1400);
+	/* one after the other, and never up */
+	assert_false(path_mtu_error(&p, 1300, at_ms(PATH_ERROR_MS - 1)));
+	assert_false(path_mtu_error(&p, 1450, at_ms(PATH_ERROR_MS)));
+	assert_true(path_mtu_error(&p, 1300, at_ms(PATH_ERROR_MS)));
+	round_run(&p, 1300, 0, &told);
+	assert_false(told);
+	assert_false(path_mtu_expire(&p, at_ms(10 * PATH_LEARNED_MS)));
+	/* one that lies, in the middle of a round */
+	path_mtu_ask(&p);
+	assert_false(path_mtu_error(&p, 600, at_ms(2 * PATH_ERROR_MS - 1)));
+	assert_true(path_mtu_error(&p, 600, at_ms(2 * PATH_ERROR_MS)));
+	assert_int_equal(path_mtu_step(&p, true, &changed), 0);
+	assert_int_equal(path_narrow(&t, &p.addr), 600);
+	round_run(&p, 1500, 0, &told);
+	assert_true(told);
+	assert_int_equal(path_narrow(&t, &p.addr), 0);
+	/* what is only not confirmed any more hides none */
+	p.learned = at_ms(3 * PATH_ERROR_MS);
+	assert_true(path_mtu_error(&p, 1400, at_ms(3 * PATH_ERROR_MS)));
+	/* of a link that is not known yet */
+	p = (struct path_mtu){ .addr = p.addr };
+	assert_false(path_mtu_error(&p, 1400, at_ms(0)));
+}
+
+/* Where no probe is answered it is tried again after ten minutes. */
+static void
+what_nobody_confirms_is_forgotten(void **state)
+{
+	struct path_mtu p = path("2001:db8::1", 1500);
+	struct path_table t = { &p, 1 };
+	bool told;
+
+	(void)state;
+	assert_false(path_mtu_error(&p, 1279, at_ms(0)));
+	assert_true(path_mtu_error(&p, 1400, at_ms(0)));
+	round_run(&p, 0, 0, &told);
+	assert_int_equal(path_narrow(&t, &p.addr), 1400);
+	assert_false(path_mtu_expire(&p, at_ms(PATH_LEARNED_MS - 1)));
+	assert_true(path_mtu_expire(&p, at_ms(PATH_LEARNED_MS)));
+	assert_false(path_mtu_expire(&p, at_ms(PATH_LEARNED_MS)));
+	assert_int_equal(path_narrow(&t, &p.addr), 0);
+	assert_true(path_mtu_error(&p, 1400, at_ms(PATH_LEARNED_MS)));
+}
+
 int
 main(void)
 {
@@ -221,6 +293,8 @@ main(void)
 		cmocka_unit_test(the_link_changes),
 		cmocka_unit_test(the_same_limit_is_no_news),
 		cmocka_unit_test(tunnels_add_their_headers),
+		cmocka_unit_test(a_router_is_believed_until_probes_know),
+		cmocka_unit_test(what_nobody_confirms_is_forgotten),
 	};
 
 	return cmocka_run_group_tests_name("path_mtu", test, NULL, NULL);
