@@ -144,6 +144,26 @@ readiness_of_an_address(void **state)
 	}
 }
 
+/* Not before enough backends have answered on it. */
+static void
+an_address_that_nobody_answers_on_waits(void **state)
+{
+	struct health_path path[2] = { { .vip = ip(1) },
+	    { .vip = ip(2), .established = true } };
+	struct world *w = *state;
+	struct announce an;
+
+	w->conf.bgp.hold_ms = 0;
+	w->ready[0].paths = (struct health_paths){ path, 2 };
+	step(w, NULL, 1, &an);
+	assert_int_equal(wanted(&an), 23);
+	assert_int_equal(an.row[0].why, ANNOUNCE_UNANSWERED);
+	assert_string_equal(an.row[0].service, "a");
+	path[0].established = true;
+	step(w, NULL, 1, &an);
+	assert_int_equal(wanted(&an), 123);
+}
+
 static void
 reasons_in_their_order(void **state)
 {
@@ -410,6 +430,7 @@ main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest test[] = {
 		T(readiness_of_an_address),
+		T(an_address_that_nobody_answers_on_waits),
 		T(reasons_in_their_order),
 		T(hold_is_counted_from_readiness),
 		T(withdrawal_does_not_wait),

@@ -244,6 +244,13 @@ equal_prefixes_are_one_route(void **state)
 
 	(void)state;
 	expect(row, 3, &c, AF_INET, line);
+	/* while one of them does not go, the route does not */
+	row[1].gshut = true;
+	expect(row, 3, &c, AF_INET, line);
+	row[0].gshut = true;
+	row[1].gshut = false;
+	expect(row, 3, &c, AF_INET, line);
+	row[0].gshut = false;
 	/* the same bytes while one of them is up; an address that does not
 	 * name the prefix does not hold it */
 	row[0].wanted = false;

@@ -126,6 +126,26 @@ a_full_set_loses_what_is_oldest(void **state)
 	assert_non_null(find(large, LARGE, base + (1ULL << 40)));
 }
 
+/* An empty place has no age: with a clock that has just begun it is not the oldest. */
+static void
+an_empty_place_is_taken_first(void **state)
+{
+	uint64_t base = roll() & ~0xffffffffULL, old = base + (1ULL << 40);
+	const uint32_t begun = 2;
+	struct xlb_flow_set *set = &large[xlb_flow_row(base, LARGE - 1)];
+
+	(void)state;
+	assert_ptr_equal(set, &large[xlb_flow_row(old, LARGE - 1)]);
+	set->entry[0] = XLB_FLOW(xlb_flow_tag((uint32_t)(old >> 32), old), 1,
+	    XLB_FLOW_CONFIRMED, begun - 50);
+	small[xlb_flow_row(base, SMALL - 1)].entry[0] =
+	    XLB_FLOW(xlb_flow_tag((uint32_t)(base >> 32), base), 2,
+	    XLB_FLOW_CONFIRMED, begun);
+	flow_copy(small, SMALL, large, LARGE, begun);
+	assert_int_equal(XLB_FLOW_BACKEND(*find(large, LARGE, base)), 2);
+	assert_int_equal(XLB_FLOW_BACKEND(*find(large, LARGE, old)), 1);
+}
+
 /* A ring of 251 slots, most of one backend; what the plan says moves, moves. */
 #define SIZE 251
 
@@ -221,6 +241,7 @@ main(void)
 		CASE(every_flow_is_found_in_the_larger_table),
 		CASE(the_later_word_counts),
 		CASE(a_full_set_loses_what_is_oldest),
+		CASE(an_empty_place_is_taken_first),
 		CASE(the_prediction_is_what_happens),
 		CASE(of_many_rings_a_part_is_counted),
 	};

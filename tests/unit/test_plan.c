@@ -536,6 +536,19 @@ plan_first_addition(const struct plan *p)
 	return i;
 }
 
+/* The same row is not written twice: the second time says nothing new. */
+static void
+each_op_is_there_once(const struct plan *p)
+{
+	size_t i, j;
+
+	for (i = 0; i < p->n; i++)
+		for (j = 0; j < i; j++)
+			assert_false(p->op[i].row != NULL &&
+			    p->op[i].kind == p->op[j].kind &&
+			    p->op[i].row == p->op[j].row);
+}
+
 /* Plans and runs; true if there was nothing to do. */
 static bool
 reconcile(struct world *w, struct maps *m, struct ring_cache *rc)
@@ -556,6 +569,7 @@ reconcile(struct world *w, struct maps *m, struct ring_cache *rc)
 		state_empty(&wanted, &found);
 	assert_null(state_check(&wanted, a));
 	plan_build(&wanted, &found, rc, tick++, a, &p);
+	each_op_is_there_once(&p);
 	pr.wanted = &wanted;
 	pr.found = &found;
 	pr.plan = &p;
