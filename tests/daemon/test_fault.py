@@ -165,6 +165,33 @@ def every_call_fails(n):
         wait("the address to be back", n.announced)
 
 
+def only_what_is_committed(n):
+    """A pool whose ring cannot be made is announced by no address, however
+    healthy it is; what was announced before stays."""
+    shim = Shim(n)
+    config(n, False)
+    shim.start()
+    wait("the address to be announced", n.announced)
+    n.file.write_text(n.file.read_text().replace(
+        "pools: {", "pools: {other: {backends: [{name: a, address: "
+        "10.0.1.12}]}, ").replace(
+            "services: [", "services: [{name: more, addresses: "
+            "[203.0.113.11], listen: [tcp/80], pool: other}, "))
+    for err in ERRORS:
+        shim.order(err=err, at=-1)
+        rc, _, said = n.xlb("reload")
+        check(rc == 1 and "operations on the maps failed" in said, rc, said)
+        pool = next(p for p in n.status()["pools"] if p["name"] == "other")
+        check(pool["ready"], pool)
+        end = time.monotonic() + 1
+        while time.monotonic() < end:
+            check(not n.announced("203.0.113.11"), "announced")
+            check(n.announced(), "the other one was withdrawn")
+            time.sleep(0.05)
+    shim.order()
+    wait("the new address", lambda: n.announced("203.0.113.11"))
+
+
 def clock_jumps(n):
     """Nothing goes by the clock on the wall but the times that people read."""
     n.start_far("python3", "-c", "import socket, time\nkept = [socket."
@@ -289,6 +316,7 @@ def reboot(n):
 CASES = (
     ("each call of a plan fails in turn", each_call_fails),
     ("every call fails: what is dead goes", every_call_fails),
+    ("what is not in the maps is not announced", only_what_is_committed),
     ("the clock jumps", clock_jumps),
     ("the state directory is full, or read-only", disk_is_full),
     ("BIRD's directory is full, or read-only", routes_cannot_be_written),
