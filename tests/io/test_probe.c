@@ -108,6 +108,32 @@ each_end_has_its_result(void **state)
 	close(down_fd);
 }
 
+/* No TIME_WAIT is left, which would cap them: the prober ends them by RST. */
+static void
+connections_end_at_once(void **state)
+{
+	struct conf_check c = check_tcp(60000, 20000);
+	struct health_target t;
+	struct bench b;
+	uint16_t port;
+	int fd = port_open(16, &port), taken;
+	char byte;
+
+	(void)state;
+	bench_open(&b);
+	t = target("127.0.0.1", port, &c);
+	assert_int_equal(prober_set(b.p, &t, 1), 0);
+	bench_each(&b, 1);
+	assert_int_equal(b.last[0], PROBE_OK);
+	taken = accept(fd, NULL, NULL);
+	assert_true(taken >= 0);
+	assert_int_equal(recv(taken, &byte, 1, 0), -1);
+	assert_int_equal(errno, ECONNRESET);
+	bench_close(&b);
+	close(taken);
+	close(fd);
+}
+
 static void
 prober_has_nothing_to_lose(void **state)
 {
@@ -407,6 +433,7 @@ main(void)
 {
 	const struct CMUnitTest test[] = {
 		cmocka_unit_test(each_end_has_its_result),
+		cmocka_unit_test(connections_end_at_once),
 		cmocka_unit_test(prober_has_nothing_to_lose),
 		cmocka_unit_test(missing_user_is_said_once),
 		cmocka_unit_test(prober_is_started_again),
