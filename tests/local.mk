@@ -90,8 +90,13 @@ tests_io_test_probe_exec_SOURCES = tests/io/test_probe_exec.c
 tests_io_test_probe_exec_CPPFLAGS = $(IO_TEST_CPPFLAGS)
 tests_io_test_probe_exec_LDADD = $(IO_TEST_LIBS)
 
+IO_TESTS += tests/io/test_http_liar
+tests_io_test_http_liar_SOURCES = tests/io/test_http_liar.c tests/io/lives.h
+tests_io_test_http_liar_CPPFLAGS = $(IO_TEST_CPPFLAGS)
+tests_io_test_http_liar_LDADD = $(IO_TEST_LIBS)
+
 IO_TESTS += tests/io/test_probe_liar
-tests_io_test_probe_liar_SOURCES = tests/io/test_probe_liar.c
+tests_io_test_probe_liar_SOURCES = tests/io/test_probe_liar.c tests/io/lives.h
 tests_io_test_probe_liar_CPPFLAGS = $(IO_TEST_CPPFLAGS)
 tests_io_test_probe_liar_LDADD = $(IO_TEST_LIBS)
 

@@ -3,12 +3,9 @@
  * instead of probe_child.c. */
 #include "probe_test.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-
 #include "io/log.h"
+#include "lives.h"
 
-static int lives;	/* a file: each prober adds a byte */
 static size_t complaints;
 
 #define NOISE 2000		/* messages for each request */
@@ -45,15 +42,8 @@ probe_child(int fd)
 	struct probe_request rq;
 	struct probe_answer a[2];
 	unsigned dice = 1;
-	char life[16];
-	ssize_t n;
+	ssize_t n = life_begin();
 
-	/* opened anew by name: descriptors are not inherited */
-	int file = open(getenv("LIVES"), O_RDWR | O_APPEND | O_CLOEXEC);
-
-	if (file < 0 || write(file, "x", 1) != 1)
-		_exit(1);
-	n = pread(file, life, sizeof(life), 0);
 	for (;;) {
 		if (recv(fd, &rq, sizeof(rq), 0) != sizeof(rq))
 			_exit(0);
@@ -123,10 +113,8 @@ main(void)
 	char path[] = "/tmp/xlb-liar.XXXXXX";
 	int rc;
 
-	lives = mkstemp(path);
-	if (lives < 0 || fchmod(lives, 0666) < 0)
+	if (lives_begin(path) < 0)
 		return 1;
-	setenv("LIVES", path, 1);
 	log_capture(complaint_count, NULL);
 	rc = cmocka_run_group_tests_name("probe_liar", test, NULL, NULL);
 	unlink(path);
