@@ -19,8 +19,8 @@ IMAGE = "linux-image-cloud-amd64"
 LISTS_AGE = 6 * 3600    # seconds, before the lists are asked for again
 # With what they need of others; what is built in is not missed.
 MODULES = """virtio_pci virtio_net virtio_rng veth 8021q bonding dummy macvlan
-    bridge tun sch_ingress cls_bpf ipip sit ip6_tunnel fou fou6 ip_vs virtio_blk
-    crc32c_generic ext4""".split()
+    bridge tun sch_ingress cls_bpf ipip sit ip6_tunnel fou fou6 ip_vs ip_vs_mh
+    virtio_blk crc32c_generic ext4""".split()
 
 
 def say(text):
@@ -168,6 +168,22 @@ def kernel(state, name):
     modules(work / "x/lib/modules", work / "modules")
     shutil.rmtree(work / "x")
     (work / "release").write_text(image.name.partition("-")[2])
+    work.rename(out)
+    return out
+
+
+def unpacked(state, packages):
+    """Directory with what is in these packages."""
+    archive = Archive(state / "apt-6.1", SUITES["6.1"])
+    archive.refresh()
+    debs = [archive.deb(p) for p in packages]
+    out = state / f"{packages[0]}-{zlib.crc32(repr(debs).encode()):08x}"
+    if out.exists():
+        return out
+    work = out.with_suffix(".new")
+    shutil.rmtree(work, ignore_errors=True)
+    for deb in debs:
+        run("dpkg-deb", "-x", deb, work)
     work.rename(out)
     return out
 

@@ -2,6 +2,7 @@
 """The first and only file system of a guest: busybox, the tools and the built
 programs with the libraries that they want, all in memory."""
 
+import os
 import pathlib
 import re
 import shutil
@@ -13,14 +14,17 @@ HERE = pathlib.Path(__file__).resolve().parent
 TOOLS = ("ip", "bridge", "ethtool", "nsenter", "sysctl")
 SHELL = "dash"          # busybox's would prefer its own ip
 PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
+LIBRARIES = ("/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu")
 GUEST_PORT = 9000       # where /serve listens
 BUILT = "/b"            # the build tree, there
 
 
-def libraries(binary):
-    """What the loader wants, the loader itself too."""
-    p = subprocess.run(["ldd", binary], stdout=subprocess.PIPE,
-                       stderr=subprocess.DEVNULL, text=True)
+def libraries(binary, root=""):
+    """What the loader wants, the loader itself too: below root, or of ours."""
+    p = subprocess.run(
+        ["ldd", binary], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        text=True, env=dict(os.environ, LD_LIBRARY_PATH=":".join(
+            f"{root}{d}" for d in LIBRARIES if root)))
     if "not found" in p.stdout:
         raise RuntimeError(f"{binary}: {p.stdout}")
     return re.findall(r"(?:=> |^\s)(/\S+)", p.stdout, re.M)
@@ -44,12 +48,12 @@ class Root:
             shutil.copy2(source, to)
             to.chmod(0o755)
 
-    def program(self, source, name=None, strip=False):
+    def program(self, source, name=None, strip=False, root=""):
         self.copy(source, name or source, strip)
-        for lib in libraries(source):
+        for lib in libraries(source, root):
             if lib not in self.have:
                 self.have.add(lib)
-                self.copy(lib, lib)
+                self.copy(lib, lib.removeprefix(str(root)))
 
     def tool(self, name):
         source = shutil.which(name, path=PATH)
@@ -82,11 +86,14 @@ def busybox_root(work, busybox, but=()):
     return root
 
 
-def userland(work, busybox, build, programs):
-    """The part that all kernels share. Programs: paths in the build tree."""
+def userland(work, busybox, build, programs, ipvsadm=None):
+    """The part that all kernels share. Programs: paths in the build tree;
+    ipvsadm: a directory with it and its libraries, if it is wanted."""
     root = busybox_root(work, busybox, TOOLS + ("sh",))
     for name in (*TOOLS, SHELL):
         root.tool(name)
+    if ipvsadm:
+        root.program(ipvsadm / "sbin/ipvsadm", "/bin/ipvsadm", root=ipvsadm)
     (root.path / "bin/sh").symlink_to(SHELL)
     for name in programs:
         root.program(build / name, f"{BUILT}/{name}",

@@ -21,11 +21,14 @@ BAD = re.compile(r"Kernel panic|BUG: |WARNING: |Oops|Call Trace|"
 
 class Machine:
     """Its console is kept as `console`, lines. What it writes to the disk, the
-    root file system if there is one, is lost."""
+    root file system if there is one, is lost. Counting: its clocks go on by one
+    nanosecond for each instruction, and by ours while it has none to execute."""
 
-    def __init__(self, kernel, initramfs, cpus, memory, disk=None):
+    def __init__(self, kernel, initramfs, cpus, memory, disk=None,
+                 counting=False):
         self.console, self.done = [], threading.Event()
         self.ready = threading.Event()
+        self.boot_seconds = BOOT_SECONDS * (3 if counting else 1)
         self.qemu = subprocess.Popen(
             ["qemu-system-x86_64", "-M", "q35", "-accel", "tcg", "-cpu",
              CPU, "-smp", str(cpus), "-m", memory, "-nodefaults",
@@ -39,6 +42,7 @@ class Machine:
              "virtio-net-pci,netdev=n", "-netdev",
              "user,id=n,restrict=on,ipv6=off,"
              f"hostfwd=tcp:127.0.0.1:{GUEST_PORT}-:{GUEST_PORT}",
+             *(["-icount", "shift=0"] if counting else []),
              *(["-device", "virtio-blk-pci,drive=d", "-drive",
                 f"id=d,if=none,format=raw,snapshot=on,file={disk}"]
                if disk else [])],
@@ -55,8 +59,8 @@ class Machine:
         self.ready.set()
 
     def wait_ready(self):
-        if not self.ready.wait(BOOT_SECONDS):
-            raise RuntimeError(f"not ready within {BOOT_SECONDS} s")
+        if not self.ready.wait(self.boot_seconds):
+            raise RuntimeError(f"not ready within {self.boot_seconds} s")
         if self.done.is_set():
             raise RuntimeError("the guest ended before it was ready")
         for _ in range(100):    # nc listens a moment later
