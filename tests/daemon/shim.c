@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Loaded before xlbd's libraries (LD_PRELOAD): calls that change maps and pins fail
- * as a file says, and the clock on the wall is another one. The file, XLB_SHIM,
+ * or take long, as a file says, and the clock on the wall is another one. The file, XLB_SHIM,
  * holds struct orders; it is read anew at each call. With its descriptor gone, as
  * in the helpers, all is as without.
  */
@@ -23,6 +23,7 @@ struct orders {
 	int64_t err;		/* errno of the calls below; 0: none fails */
 	int64_t at;		/* the call that fails, from 0; -1: every one */
 	int64_t calls, failed;	/* so far; written here */
+	int64_t pause_us;	/* before each of the calls */
 };
 
 static int file = -1;
@@ -53,7 +54,11 @@ call_fails(void)
 	struct orders o;
 	int fails;
 
-	if (inside || !orders_read(&o) || o.err == 0)
+	if (inside || !orders_read(&o))
+		return 0;
+	if (o.pause_us > 0)
+		usleep((useconds_t)o.pause_us);
+	if (o.err == 0)
 		return 0;
 	fails = o.at < 0 || o.calls == o.at;
 	o.calls++;

@@ -29,9 +29,9 @@ class Shim:
         self.n, self.path = n, n.dir / "shim"
         self.order()
 
-    def order(self, err=0, at=0, clock=0):
+    def order(self, err=0, at=0, clock=0, pause_us=0):
         new = self.path.with_suffix(".new")
-        data = struct.pack("=5q", clock, err, at, 0, 0)
+        data = struct.pack("=6q", clock, err, at, 0, 0, pause_us)
         if self.path.exists():
             with open(self.path, "r+b") as f:
                 f.write(data)
@@ -40,7 +40,7 @@ class Shim:
             new.rename(self.path)
 
     def failed(self):
-        return struct.unpack("=5q", self.path.read_bytes())[4]
+        return struct.unpack("=6q", self.path.read_bytes())[4]
 
     def start(self):
         self.n.start_xlbd(env={**os.environ, "XLB_SHIM": str(self.path),
@@ -142,6 +142,7 @@ def each_call_fails(n):
         while each.fail(more, at):
             at += 1
         check(at > 2, f"{at} calls failed")
+    check("not tried: an operation that it needs failed" in n.said())
     run("ip", "-n", n.ns, "link", "del", "eth1")
 
 
@@ -163,6 +164,22 @@ def every_call_fails(n):
         config(n, False)
         check(n.xlb("reload")[0] == 0, n.said())
         wait("the address to be back", n.announced)
+
+
+def withdrawals_go_first(n):
+    """However long the maps take."""
+    shim = Shim(n)
+    config(n, False)
+    shim.start()
+    wait("the address to be announced", n.announced)
+    shim.order(pause_us=1500000)
+    n.configure(backends="{name: a, address: 10.0.1.11, state: down}, "
+                "{name: b, address: 10.0.1.12, state: down}")
+    asked = n.xlb_start("reload")
+    wait("the withdrawal", lambda: not n.announced(), 1.2)
+    check(asked.poll() is None, "the maps were as fast")
+    shim.order()
+    check(asked.wait(30) == 0, n.said())
 
 
 def only_what_is_committed(n):
@@ -316,6 +333,7 @@ def reboot(n):
 CASES = (
     ("each call of a plan fails in turn", each_call_fails),
     ("every call fails: what is dead goes", every_call_fails),
+    ("withdrawals go first", withdrawals_go_first),
     ("what is not in the maps is not announced", only_what_is_committed),
     ("the clock jumps", clock_jumps),
     ("the state directory is full, or read-only", disk_is_full),

@@ -203,7 +203,7 @@ def first_configuration(n):
 
     def serves(size):
         s = n.status()
-        return s["pools"] and s["pools"][0]["slots"] == size and \
+        return s is not None and s["pools"] and s["pools"][0]["slots"] == size and \
             s["config"]["ok"] and s["forwarding"]
 
     def nothing(size):
@@ -225,8 +225,7 @@ def first_configuration(n):
     nothing(251)
     n.configure(more=settings(509))
     n.xlbd.send_signal(signal.SIGHUP)
-    wait("a hang-up to be enough", lambda: n.status() is not None and
-         serves(509), 20)
+    wait("a hang-up to be enough", lambda: serves(509), 20)
     nothing(509)
     n.configure()
     rc, _, err = n.xlb("restart")
@@ -462,9 +461,12 @@ def no_room_at_start(n):
     for host in (11, 12):
         text = text.replace(f"10.0.1.{host}}}", f"10.0.1.{host}, state: down}}")
     n.file.write_text(text)
+    since = len(n.said())
     n.start_xlbd()
     wait("the withdrawal", lambda: not n.announced(), 5)
-    check("announced -> withdrawn" in n.said(), "not said")
+    wait("that to be said", lambda: f"address {VIP}: announced -> withdrawn"
+         in n.said()[since:])
+    check(not n.status()["addresses"][0]["wanted"], n.status()["addresses"])
 
 
 def no_room_but_health(n):
@@ -490,8 +492,11 @@ def no_room_but_health(n):
         n.start_xlbd()
         wait("the refusal", lambda: "make the change in two" in n.said())
         check(n.announced(), "withdrawn, though the backends are well")
+        since = len(n.said())
         server.kill()
         wait("the withdrawal", lambda: not n.announced(), 5)
+        wait("that to be said", lambda: f"address {VIP}: announced -> withdrawn"
+             in n.said()[since:])
     finally:
         server.kill()
         node.run(*decap, "detach", "eth0")
