@@ -26,10 +26,10 @@ tests_vm_cost_LDADD = $(LIBBPF_LIBS)
 tests/vm/cost-cost.$(OBJEXT): $(VM_SKELETON) $(BENCH_SKELETON)
 
 # What the part of `./setup check` takes into the guests.
-VM_PROGRAMS = tests/prog/run_bpf tests/prog/differ tests/decap/run_frames \
+VM_NEEDS = tests/prog/run_bpf tests/prog/differ tests/decap/run_frames \
 	tests/vm/cost $(KERN_TESTS)
 vm-programs: all
-	$(MAKE) $(AM_MAKEFLAGS) $(VM_PROGRAMS)
+	$(MAKE) $(AM_MAKEFLAGS) $(VM_NEEDS)
 
 check-vm: vm-programs
 	XLB_BUILD='$(abs_top_builddir)' $(srcdir)/tests/vm/run $(VM_FLAGS)
