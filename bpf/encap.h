@@ -87,13 +87,12 @@ encap_as(struct pkt *p, struct encap *e, int outer6)
 	return encap_write(p, e, outer6);
 }
 
-/* The outer link header. */
+/* The outer link header, of `mac_vlan`. */
 static __always_inline enum xlb_reason
-encap_begin(const struct pkt *p, struct encap *e)
+encap_way(const struct pkt *p, struct encap *e)
 {
 	__be16 tag;
 
-	e->mac_vlan = READ_ONCE(p->hop->mac_vlan);
 	if (e->mac_vlan == 0)
 		PKT_END(XLB_REASON_NO_NEIGHBOR);
 	e->link_len = ETH_HLEN;
@@ -102,6 +101,13 @@ encap_begin(const struct pkt *p, struct encap *e)
 		encap_tag(p, e, tag);
 	SYS_OPAQUE(e->link_len);	/* it is tested, not what it is made of */
 	return PKT_NEXT;
+}
+
+static __always_inline enum xlb_reason
+encap_begin(const struct pkt *p, struct encap *e)
+{
+	e->mac_vlan = READ_ONCE(p->hop->mac_vlan);
+	return encap_way(p, e);
 }
 
 static __always_inline enum xlb_reason

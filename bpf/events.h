@@ -34,13 +34,14 @@ struct {
 #define EVENT_SERVED (EVENT_BIT(FORWARD) | EVENT_BIT(FORWARD_PREV) | \
     EVENT_BIT(FORWARD_PINNED) | EVENT_BIT(ICMP_ERROR) | EVENT_BIT(TOO_BIG) | \
     EVENT_BIT(NO_BACKEND) | EVENT_BIT(TOO_BIG_NO_DF) | \
-    EVENT_BIT(TOO_BIG_RATE) | EVENT_BIT(NO_NEIGHBOR) | EVENT_BIT(ENCAP_FAILED))
+    EVENT_BIT(TOO_BIG_RATE) | EVENT_BIT(NO_NEIGHBOR) | EVENT_BIT(ENCAP_FAILED) | \
+    EVENT_BIT(NAT_EXHAUSTED))
 /* Has a header of the tunnel in front of it. */
 #define EVENT_WRAPPED (EVENT_BIT(FORWARD) | EVENT_BIT(FORWARD_PREV) | \
     EVENT_BIT(FORWARD_PINNED) | EVENT_BIT(ICMP_ERROR))
 /* No news: sampled. */
 #define EVENT_SAMPLED (EVENT_BIT(FORWARD) | EVENT_BIT(FORWARD_PREV) | \
-    EVENT_BIT(FORWARD_PINNED) | EVENT_BIT(NOT_VIP))
+    EVENT_BIT(FORWARD_PINNED) | EVENT_BIT(NOT_VIP) | EVENT_BIT(NAT_REPLY))
 #define EVENT_TCP_ACK 0x10
 
 /* Where the packet that came has its IP header now, behind the first one. */
@@ -128,6 +129,22 @@ event_swap(struct xlb_event *e)
 	}
 }
 
+/* It has other addresses by now; those that came were noted. */
+static __always_inline void
+event_untranslate(struct xlb_event *e)
+{
+	const struct xlb_rare *r = rare_get();
+	__u32 i;
+
+	if (r == NULL)
+		return;
+	for (i = 0; i < 4; i++) {
+		e->src[i] = get32(r->nat.client + 4 * i);
+		e->dst[i] = get32(r->nat.vip + 4 * i);
+	}
+	e->ports = r->nat.ports;
+}
+
 static __always_inline void
 event_packet(struct sys_ctx *ctx, struct xlb_event *e, __u64 service)
 {
@@ -150,6 +167,9 @@ event_packet(struct sys_ctx *ctx, struct xlb_event *e, __u64 service)
 		event_ports(ctx, e, walk);
 	if (e->reason == XLB_REASON_ECHO)
 		event_swap(e);
+	if (e->reason == XLB_REASON_FORWARD && service != EVENT_NOBODY &&
+	    (XLB_WORD_FLAGS(service) & XLB_SERVICE_NAT))
+		event_untranslate(e);
 }
 
 /* A bucket for each reader, CPU and kind: many of one do not hide another. */

@@ -34,10 +34,12 @@ fragment_key(const struct slow *s, struct xlb_fragment_key *key)
 	key->proto = s->v6 ? IPPROTO_FRAGMENT : p->proto;
 }
 
+#define FRAGMENT_NAT 1U		/* in xlb_fragment.to: addresses are translated */
+
 /* Where this datagram goes; the key is in place. A full memory forgets the one
  * that was used longest ago. */
 static __always_inline void
-fragment_remember(struct xlb_rare *r, __u32 backend)
+fragment_remember(struct xlb_rare *r, __u32 backend, __u32 to)
 {
 	const struct xlb_tables *t = vip_tables();
 	const __u8 *addr;
@@ -49,6 +51,7 @@ fragment_remember(struct xlb_rare *r, __u32 backend)
 	r->fragment.flow = r->flow;
 	r->fragment.at = bpf_ktime_get_coarse_ns();
 	r->fragment.backend = backend;
+	r->fragment.to = to;
 	put64(r->fragment.addr, get64(addr));
 	put64(r->fragment.addr + 8, get64(addr + 8));
 	bpf_map_update_elem(&fragments, &r->key, &r->fragment, BPF_ANY);
@@ -85,7 +88,11 @@ fragment_follow(struct slow *s)
 	p->service = f->service;
 	p->flow = f->flow;
 	p->backend = f->backend;
-	return PKT_NEXT;
+	if (f->to == 0)
+		return PKT_NEXT;
+	p->proto = f->to >> 16;
+	s->flags |= f->to >> 24 & OTHER_REPLY;
+	PKT_END(PKT_NAT);
 }
 
 #endif

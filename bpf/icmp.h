@@ -178,6 +178,7 @@ icmp_error(struct slow *s)
 	if (p->proto != IPPROTO_TCP && p->proto != IPPROTO_UDP)
 		return slow_unserved(p);
 	p->ports = get32(quote) << 16 | get32(quote) >> 16;
+	s->quote = s->l4 + ICMP_LEN + l4;
 	s->flags |= OTHER_ERROR;
 	return PKT_NEXT;
 }

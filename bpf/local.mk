@@ -12,7 +12,7 @@ BPF_C = bpf/xlb.bpf.c bpf/decap.bpf.c bpf/ports.bpf.c \
 BPF_H = bpf/sys.h bpf/xlb_abi.h bpf/pkt.h bpf/hash.h bpf/parse.h \
 	bpf/vip.h bpf/select.h bpf/flow.h bpf/outer.h bpf/encap.h bpf/stats.h bpf/walk.h \
 	bpf/csum.h bpf/rare.h bpf/other.h bpf/answer.h bpf/icmp.h bpf/fragment.h bpf/slow.h \
-	bpf/events.h bpf/pull.h bpf/decap_abi.h bpf/ports_abi.h bpf/probe_abi.h
+	bpf/events.h bpf/pull.h bpf/nat.h bpf/nat_send.h bpf/nat_error.h bpf/decap_abi.h bpf/ports_abi.h bpf/probe_abi.h
 
 # No path of this machine gets into the object: builds are the same everywhere.
 # `gen object` leaves out DWARF; BTF stays.

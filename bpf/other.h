@@ -362,8 +362,9 @@ xlb_too_big(struct sys_ctx *ctx, __u64 packet, __u64 service, __u32 flags,
 	reason = flags & OTHER_V6 ? too_big_answer(&p, flags, mtu, 1) :
 	    too_big_answer(&p, flags, mtu, 0);
 	stats_reason(reason);
-	stats_drop(&p);
-	event_note(reason, service, 0);
+	if (!(flags & OTHER_REPLY))
+		stats_drop(&p);
+	event_note(reason, flags & OTHER_REPLY ? EVENT_NOBODY : service, 0);
 	return reason == XLB_REASON_TOO_BIG ? XDP_TX : XDP_DROP;
 }
 

@@ -13,6 +13,8 @@
 /* Not an ordinary packet: all that it takes is in slow.h, out of the way. */
 #define PKT_SLOW (XLB_REASON_COUNT + 1)
 #define PKT_ELSE (XLB_REASON_COUNT + 4)	/* not_vip, as most passes end */
+#define PKT_NAT (XLB_REASON_COUNT + 5)	/* of a service that is NAT's */
+#define PKT_OWN (XLB_REASON_COUNT + 6)	/* to an address that NAT sends from */
 #define PKT_DONE (XLB_REASON_COUNT + 3)	/* counted; p->action */
 
 enum verdict { VERDICT_SENT, VERDICT_PASS, VERDICT_DROP };

@@ -35,9 +35,13 @@ select_hash(struct pkt *p, int v6)
 	p->flow = v6 ? hash_flow6(key, p->src, p->dst, p->ports, p->proto) :
 	    hash_flow4(key, p->src[3], p->dst[3], p->ports, p->proto);
 	p->hash = hash_select(p->flow);
-	if (XLB_WORD_FLAGS(p->service) & XLB_SERVICE_HASH_SOURCE)
-		p->hash = hash_select(v6 ? hash_source6(key, p->src) :
-		    hash_source4(key, p->src[3]));
+	if (!(XLB_WORD_FLAGS(p->service) &
+	    (XLB_SERVICE_HASH_SOURCE | XLB_SERVICE_NAT)))
+		return PKT_NEXT;
+	if (XLB_WORD_FLAGS(p->service) & XLB_SERVICE_NAT)
+		PKT_END(PKT_NAT);
+	p->hash = hash_select(v6 ? hash_source6(key, p->src) :
+	    hash_source4(key, p->src[3]));
 	return PKT_NEXT;
 }
 

@@ -10,6 +10,8 @@
 #include "flow.h"
 #include "fragment.h"
 #include "icmp.h"
+#include "nat_error.h"
+#include "nat_send.h"
 #include "other.h"
 #include "pull.h"
 
@@ -129,7 +131,8 @@ slow_packet(struct slow *s)
  * here their stacks would have to fit beside this one; so the caller does it,
  * and the arguments wait in a map.
  */
-enum { SLOW_SEND = -1, SLOW_ECHO = -2, SLOW_FOLLOW = -4 };
+enum { SLOW_SEND = -1, SLOW_ECHO = -2, SLOW_FOLLOW = -4, SLOW_OWN = -6,
+    SLOW_NAT = -7 };
 
 /* An ICMP error is a packet of its flow, but changes nothing. */
 static __always_inline __u32
@@ -159,6 +162,19 @@ slow_later(const struct slow *s, int what)
 	return what;
 }
 
+static __always_inline int
+slow_later_nat(const struct slow *s)
+{
+	struct xlb_rare *r = rare_get();
+
+	if (r == NULL)
+		return XDP_DROP;
+	r->quote = s->quote;
+	r->nat.ports = s->p.ports;
+	r->nat.backend = 0;
+	return slow_later(s, SLOW_NAT);
+}
+
 int xlb_slow(struct sys_ctx *ctx);
 
 /* The action, or SLOW_*. */
@@ -174,9 +190,48 @@ xlb_slow(struct sys_ctx *ctx)
 		    SLOW_SEND);
 	if (reason == PKT_ECHO)
 		return slow_later(&s, SLOW_ECHO);
+	if (reason == PKT_OWN)
+		return SLOW_OWN;
+	if (reason == PKT_NAT)
+		return slow_later_nat(&s);
 	stats_reason(reason);
 	event_note(reason, s.p.service, 0);
 	return reason_verdict(reason) == VERDICT_PASS ? XDP_PASS : XDP_DROP;
+}
+
+/* The same to an address of our own: its flow's hash, or a later fragment's. */
+static __always_inline enum xlb_reason
+slow_own(struct slow *s)
+{
+	struct pkt *p = &s->p;
+	int icmp;
+
+	PKT_STAGE(slow_link(s));
+	PKT_STAGE(s->v6 ? slow_addresses(p, 1) : slow_addresses(p, 0));
+	PKT_STAGE(s->v6 ? slow_header6(s) : slow_header4(s));
+	p->pos = p->ip + s->l4;
+	if (s->walk & WALK_LATER)
+		return fragment_follow(s);
+	icmp = icmp_is(s);
+	PKT_STAGE(icmp ? icmp_packet(s) : slow_ports(s));
+	return select_hash(p, s->v6);
+}
+
+int xlb_slow_own(struct sys_ctx *ctx);
+
+/* The action, or SLOW_NAT. What cannot be a reply is the host's. */
+__noinline int
+xlb_slow_own(struct sys_ctx *ctx)
+{
+	struct slow s = { .p = { .ctx = ctx, .pos = sys_data(ctx),
+	    .end = sys_end(ctx), .tables = vip_tables() },
+	    .flags = OTHER_REPLY };
+
+	enum xlb_reason reason = slow_own(&s);
+
+	if (reason != PKT_NEXT && reason != PKT_NAT)
+		return nat_pass();
+	return slow_later_nat(&s);
 }
 
 /* As for an ordinary packet; see xlb_select(). */
@@ -195,6 +250,21 @@ slow_select(struct sys_ctx *ctx, struct xlb_rare *r)
 }
 
 static __always_inline int
+slow_nat(struct sys_ctx *ctx, struct xlb_rare *r)
+{
+	__u64 to = r->to;
+	int action;
+
+	if (to >> 24 & OTHER_ERROR)
+		action = nat_error(ctx, r->flow, r->service, r->packet, to);
+	else
+		action = nat_any(ctx, r->flow, r->service, r->packet, to);
+	if (OTHER_WALK(r->packet) & WALK_FIRST)
+		fragment_remember(r, r->nat.backend, to | FRAGMENT_NAT);
+	return action;
+}
+
+static __always_inline int
 slow(struct sys_ctx *ctx)
 {
 	struct xlb_rare *r;
@@ -207,6 +277,8 @@ slow(struct sys_ctx *ctx)
 		return XDP_DROP;
 	}
 	action = xlb_slow(ctx);
+	if (action == SLOW_OWN)
+		action = xlb_slow_own(ctx);
 	if (action >= 0)
 		return action;
 	r = rare_get();
@@ -214,11 +286,13 @@ slow(struct sys_ctx *ctx)
 		return XDP_DROP;
 	if (action == SLOW_ECHO)
 		return xlb_echo(ctx, r->packet, r->to >> 24 & OTHER_V6);
+	if (action == SLOW_NAT)
+		return slow_nat(ctx, r);
 	to = r->to;
 	if (action == SLOW_SEND) {
 		to = slow_select(ctx, r);
 		if (OTHER_WALK(r->packet) & WALK_FIRST)
-			fragment_remember(r, to & 0xffff);
+			fragment_remember(r, to & 0xffff, 0);
 	}
 	return other(ctx, r->flow, r->service, r->packet, to);
 }

@@ -20,9 +20,12 @@ vip_word(__be32 first, __be32 second)
 	    (__u64)first << 32 | second;
 }
 
-/* The VIP's row, or NULL. `at` is xlb_vip_hash(). */
-static __always_inline const struct xlb_vip *
-vip_find(const struct xlb_tables *t, __u32 at, const __be32 addr[4])
+enum { VIP_NONE, VIP_IS, VIP_OWN };	/* VIP_OWN: see XLB_VIP_OWN */
+
+/* What the address is, and its row. `at` is xlb_vip_hash(). */
+static __always_inline int
+vip_find(const struct xlb_tables *t, __u32 at, const __be32 addr[4],
+    const struct xlb_vip **found)
 {
 	__u64 high = vip_word(addr[0], addr[1]);
 	__u64 low = vip_word(addr[2], addr[3]);
@@ -34,13 +37,17 @@ vip_find(const struct xlb_tables *t, __u32 at, const __be32 addr[4])
 		SYS_OPAQUE(row);
 		id = READ_ONCE(row->id);
 		if (id == XLB_ROW_EMPTY)
-			return NULL;
-		if (get64(&row->addr[2]) == low && get64(row->addr) == high &&
-		    id != XLB_ROW_GONE)
-			return row;
+			return VIP_NONE;
+		if (get64(&row->addr[2]) == low && get64(row->addr) == high) {
+			*found = row;
+			if (id < XLB_VIP_OWN)
+				return VIP_IS;
+			if (id != XLB_ROW_GONE)
+				return VIP_OWN;
+		}
 		at = (at + 1) & (XLB_TABLE_ROWS - 1);
 	}
-	return NULL;
+	return VIP_NONE;
 }
 
 /* All that a packet reads but its ring. */
@@ -53,11 +60,14 @@ vip_tables(void)
 static __always_inline enum xlb_reason
 vip_match(struct pkt *p)
 {
-	const struct xlb_vip *row;
+	const struct xlb_vip *row = NULL;
+	int is;
 
-	row = vip_find(p->tables, xlb_vip_hash(p->dst), p->dst);
-	if (row == NULL)
+	is = vip_find(p->tables, xlb_vip_hash(p->dst), p->dst, &row);
+	if (is == VIP_NONE)
 		PKT_END(XLB_REASON_NOT_VIP);
+	if (is == VIP_OWN)
+		PKT_END(PKT_OWN);
 	p->vip = row->id;
 	p->vip_flags = row->flags;
 	return PKT_NEXT;
@@ -68,10 +78,11 @@ vip_match(struct pkt *p)
 static __always_inline int
 vip_is_source(const struct pkt *p)
 {
+	const struct xlb_vip *row;
 	__u32 at = xlb_vip_hash(p->src);
 
 	return xlb_vip_filter_has(p->tables, at) &&
-	    vip_find(p->tables, at, p->src) != NULL;
+	    vip_find(p->tables, at, p->src, &row) == VIP_IS;
 }
 
 /* The first byte of a source, by which most are told to be fit. */
@@ -166,6 +177,8 @@ vip_service(struct pkt *p)
 	if ((p->vip_flags & any) &&
 	    vip_service_find(p->tables, key, &p->service))
 		return PKT_NEXT;
+	if (p->vip_flags & XLB_VIP_SOURCE)
+		PKT_END(PKT_OWN);
 	if (p->vip_flags & XLB_VIP_LOCAL)
 		PKT_END(XLB_REASON_VIP_LOCAL);
 	PKT_END(XLB_REASON_NO_SERVICE);

@@ -46,6 +46,8 @@ struct slow {
 	__u32 walk;		/* WALK_* */
 	__be32 id;		/* of a fragment, wire */
 	__u32 flags;		/* OTHER_* */
+	__u32 quote;		/* of an ICMP error: the quoted transport
+				 * header, from `ip` on */
 };
 
 #define SLOW_LINK(len, ethertype) ((__u32)(len) << 16 | (ethertype))
@@ -166,7 +168,9 @@ enum {
 	OTHER_V6 = 1,
 	OTHER_ERROR = 2,	/* an ICMP error */
 	OTHER_PREV = 4,		/* to the slot's owner before */
-	OTHER_PINNED = 8	/* to the flow's, which is not the slot's */
+	OTHER_PINNED = 8,	/* to the flow's, which is not the slot's */
+	OTHER_REPLY = 16,	/* NAT: not from a client, but to one */
+	OTHER_AGAIN = 32	/* NAT: its flow was unknown a moment ago */
 };
 
 /* Bits 0-15 backend, 16-23 transport protocol, 24-31 OTHER_*. */

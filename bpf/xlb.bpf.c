@@ -62,11 +62,41 @@ xlb_select(struct pkt *p, int v6)
 	return select_backend(p);
 }
 
+/* Either direction of a flow whose addresses are translated. */
+static __always_inline enum xlb_reason
+xlb_translate(struct pkt *p, int v6, __u32 flags)
+{
+	p->action = nat_any(p->ctx, p->flow, p->service, OTHER_PACKET(p->len,
+	    p->link_len, v6 ? PARSE_IP6_LEN : PARSE_IP4_LEN, 0),
+	    OTHER_TO(0, p->proto, (v6 ? OTHER_V6 : 0) | flags));
+	PKT_END(PKT_DONE);
+}
+
+/* To an address of our own, where replies are among what the host gets. */
+static __always_inline enum xlb_reason
+xlb_own(struct pkt *p, int v6)
+{
+	enum xlb_reason reason;
+
+	parse_source(p, v6);
+	reason = v6 ? parse_header6(p) : parse_header4(p);
+	if (reason == PKT_NEXT)
+		reason = parse_ports(p);
+	if (reason == PKT_SLOW)
+		return reason;
+	if (reason != PKT_NEXT || ((be32(p->ports) - XLB_NAT_PORT) & 0xffff) >=
+	    XLB_NAT_PORTS)
+		PKT_END(PKT_ELSE);
+	select_hash(p, v6);
+	return xlb_translate(p, v6, OTHER_REPLY);
+}
+
 /* From here on the packet counts for its service. */
 static __always_inline enum xlb_reason
 xlb_serve(struct pkt *p, int v6)
 {
-	PKT_STAGE(select_hash(p, v6));
+	if (select_hash(p, v6) == PKT_NAT)
+		return xlb_translate(p, v6, 0);
 	PKT_STAGE(xlb_select(p, v6));
 	if ((XLB_WORD_FLAGS(p->service) & XLB_SERVICE_FORWARD) !=
 	    XLB_FORWARD_IPIP)
@@ -82,13 +112,19 @@ xlb_balance(struct pkt *p, int v6)
 	enum xlb_reason reason;
 
 	PKT_STAGE(v6 ? parse_address6(p) : parse_address4(p));
-	if (vip_match(p) != PKT_NEXT)
+	reason = vip_match(p);
+	if (reason == PKT_OWN)
+		return xlb_own(p, v6);
+	if (reason != PKT_NEXT)
 		PKT_END(PKT_ELSE);
 	parse_source(p, v6);
 	PKT_STAGE(v6 ? parse_header6(p) : parse_header4(p));
 	PKT_STAGE(parse_ports(p));
 	PKT_STAGE(vip_source(p, v6));
-	PKT_STAGE(vip_service(p));
+	reason = vip_service(p);
+	if (reason == PKT_OWN)	/* a VIP, too */
+		PKT_END(PKT_SLOW);
+	PKT_STAGE(reason);
 	reason = xlb_serve(p, v6);
 	if (reason != XLB_REASON_FORWARD && reason < PKT_NEXT)
 		stats_drop(p);

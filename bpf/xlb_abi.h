@@ -12,6 +12,8 @@
  *   flows     ARRAY[entries / XLB_FLOW_WAYS] of struct xlb_flow_set, mmapable:
  *             the flow table, shared by all CPUs
  *   flow_stats PERCPU_ARRAY[1] of struct xlb_flow_stats
+ *   nat       ARRAY[rows] of struct xlb_nat, mmapable: flows of services that
+ *             translate addresses, both directions, shared by all CPUs
  *   tx_ports  DEVMAP_HASH, ifindex -> ifindex: where packets may leave
  *   stats     ARRAY[CPUs] of struct xlb_stats, mmapable: the counters, by the
  *             CPU's number. One look-up finds all that a packet counts in
@@ -36,7 +38,7 @@
 
 #include <linux/types.h>
 
-#define XLB_ABI 4
+#define XLB_ABI 5
 
 /* Sizes; each limit of the configuration is one of these. */
 #define XLB_RINGS	1024	/* ring numbers 0..1023, one per pool */
@@ -44,6 +46,8 @@
 #define XLB_BACKENDS	16384	/* backend numbers 1..16383; 0: none */
 #define XLB_NEXTHOPS	16384	/* next hop numbers 1..16383; 0: unresolved */
 #define XLB_PORTS	256	/* egress interfaces */
+#define XLB_DOORS	64	/* interfaces that clients' packets come in by */
+#define XLB_NAT_SOURCES	64	/* own addresses that NAT sends from */
 #define XLB_FRAGMENTS	16384	/* datagrams whose later fragments are known */
 #define XLB_FRAGMENT_LIFE 30	/* seconds */
 #define XLB_HEALTH	65536
@@ -66,13 +70,17 @@
 /* One VIP address. 32 bytes: two rows a cache line. */
 struct xlb_vip {
 	__be32 addr[4];		/* wire; IPv4 as ::ffff:a.b.c.d */
-	__u32 id;		/* 1.., the valid word */
+	__u32 id;		/* 1.., the valid word; XLB_VIP_OWN is part of it */
 	__u32 flags;		/* XLB_VIP_* */
 	__u32 pad[2];
 };
+/* In `id`: no VIP, but an address of the host's own that NAT sends from, so
+ * replies come to it. All else that does is the host's. */
+#define XLB_VIP_OWN	0x80000000U
 #define XLB_VIP_LOCAL	1	/* the host itself has this address */
 #define XLB_VIP_ANY_TCP	2	/* a service on tcp/\* exists */
 #define XLB_VIP_ANY_UDP	4
+#define XLB_VIP_SOURCE	8	/* NAT sends from it: see XLB_VIP_OWN */
 
 /* One service: (address, protocol, port). */
 struct xlb_service {
@@ -102,6 +110,9 @@ struct xlb_service {
 					 * slot with LOOKUP; misses go to the old
 					 * ring's owner while `old` is another ring
 					 * and the new pool has it as a member */
+
+#define XLB_SERVICE_NAT		0x0020	/* set with XLB_FORWARD_NAT, so that two
+					 * kinds are told from the rest at once */
 
 /* First row to probe. The operator's own addresses are the keys, so these need
  * to spread, not to resist; a packet can make them cost XLB_PROBE rows. Of words
@@ -237,7 +248,8 @@ struct xlb_backend {
 	__u8 addr[16];		/* wire; IPv4 as ::ffff:a.b.c.d; 0: free */
 	__u32 nexthop;		/* changed by one store; 0: unresolved */
 	__u32 flags;		/* XLB_BACKEND_*, for xlbd */
-	__u32 pad[2];
+	__u64 sources;		/* of xlb_tables.source, a bit each: what NAT
+				 * sends from to it */
 };
 #define XLB_BACKEND_RETIRED	1	/* of no pool any more: the number is not
 					 * free while a flow may still name it */
@@ -312,7 +324,108 @@ struct xlb_event_filter {
 	__u8 pad2[28];
 };
 
-/* Rows of `backend` and `nexthop` are found by number. */
+/*
+ * NAT. A flow has two rows of one open-address table, found by the hash of its
+ * 5-tuple as it arrives: client to VIP, and backend to our own address. Both
+ * hold all of the flow; a packet touches its direction's alone, but where the
+ * flow's state or the way to the client changes.
+ *
+ * The word: bits 0-18 when it was last used (XLB_FLOW_TICK_SHIFT), 19-23 the
+ * probe by which it was placed, 24-31 flags, 32-63 upper half of the hash. 0:
+ * empty, a search ends here. A row is claimed by compare-and-swap of one that is
+ * empty or GONE, the first on its way, and is BUSY until it is whole; GONE until
+ * no row that was placed beyond it is left, see nat_at().
+ */
+struct xlb_nat {
+	__u64 word;
+	__be32 ports;		/* wire; the client's, the VIP's */
+	__be32 back;		/* wire; the backend's, ours */
+	__u16 backend;		/* number */
+	__u8 source;		/* number in xlb_tables.source: our address */
+	__u8 door;		/* number in xlb_tables.door: where the client's
+				 * packets come in, and replies leave */
+	__u32 peer;		/* row of the other direction */
+	__u64 mac_vlan;		/* as in struct xlb_nexthop; who sent the client's
+				 * last packet here */
+	__u8 client[16], vip[16];	/* wire; IPv4 as ::ffff:a.b.c.d */
+};
+#define XLB_NAT_TICK	0x7ffffU	/* 26 days */
+#define XLB_NAT_USED(w)	((__u32)(w) & XLB_NAT_TICK)
+#define XLB_NAT_STEP(w)	((__u32)(w) >> 19 & 31)
+#define XLB_NAT_STEP_SHIFT 19
+#define XLB_NAT_FORWARD	(1U << 24)	/* found by what the client sends */
+#define XLB_NAT_REPLY	(1U << 25)	/* by what the backend sends */
+#define XLB_NAT_UDP	(1U << 26)
+#define XLB_NAT_REPLIED	(1U << 27)	/* the backend has sent something */
+#define XLB_NAT_ESTABLISHED (1U << 28)	/* TCP: and the client after it */
+#define XLB_NAT_CLOSING	(1U << 29)	/* FIN or RST */
+#define XLB_NAT_BUSY	(1U << 30)
+#define XLB_NAT_GONE	(1U << 31)
+#define XLB_NAT_STATE	(XLB_NAT_REPLIED | XLB_NAT_ESTABLISHED | \
+    XLB_NAT_CLOSING)
+/* What makes it a row for this hash. */
+#define XLB_NAT_SAME	(0xffffffffULL << 32 | XLB_NAT_FORWARD | \
+    XLB_NAT_REPLY | XLB_NAT_UDP | XLB_NAT_GONE)
+
+#define XLB_NAT_ROWS_MIN 64	/* of a table that no service needs */
+#define XLB_NAT_PROBE	32	/* rows */
+#define XLB_NAT_TRIES	32	/* ports for a new flow */
+#define XLB_NAT_PORT	16384	/* the first; below what hosts take by default */
+#define XLB_NAT_PORTS	16384	/* a power of two */
+
+/* How long a row is kept after its last use, in ticks. */
+#define XLB_NAT_OPENING	14	/* 60 s: TCP, UDP that goes one way */
+#define XLB_NAT_LIVE	1677	/* 2 h: established TCP */
+#define XLB_NAT_ENDED	7	/* 30 s: after FIN or RST */
+#define XLB_NAT_SESSION	70	/* 300 s: UDP that goes both ways */
+
+static inline __u32
+xlb_nat_life(__u64 word)
+{
+	if (word & XLB_NAT_CLOSING)
+		return XLB_NAT_ENDED;
+	if (word & XLB_NAT_UDP)
+		return word & XLB_NAT_REPLIED ? XLB_NAT_SESSION :
+		    XLB_NAT_OPENING;
+	return word & XLB_NAT_ESTABLISHED ? XLB_NAT_LIVE : XLB_NAT_OPENING;
+}
+
+/* True if it is past its life. Another CPU's clock may be a little ahead. */
+static inline int
+xlb_nat_old(__u64 word, __u32 tick)
+{
+	__u32 age = (tick + XLB_FLOW_AHEAD - XLB_NAT_USED(word)) & XLB_NAT_TICK;
+
+	return age > XLB_FLOW_AHEAD + xlb_nat_life(word);
+}
+
+/* The row of probe `i`: the four of the block where `home` is, from that one on,
+ * then blocks at growing distances. */
+static inline __u32
+xlb_nat_at(__u32 home, __u32 i, __u32 mask)
+{
+	__u32 block = i >> 2;
+
+	return ((home ^ (i & 3)) + 2 * block * (block + 1)) & mask;
+}
+
+/* And back: where a row's search began. */
+static inline __u32
+xlb_nat_home(__u32 row, __u32 i, __u32 mask)
+{
+	__u32 block = i >> 2;
+
+	return ((row - 2 * block * (block + 1)) & mask) ^ (i & 3);
+}
+
+/* An address of ours that NAT sends from. */
+struct xlb_source {
+	__u8 addr[16];		/* wire; IPv4 as ::ffff:a.b.c.d; 0: free */
+};
+
+/* Rows of `backend` and `nexthop` are found by number, `source` and `door` too.
+ * A door is an interface that the program is on: source MAC, MTU and interface
+ * number as in the row of a next hop. */
 struct xlb_tables {
 	struct xlb_settings settings;
 	struct xlb_vip vip[XLB_TABLE_ROWS];
@@ -329,6 +442,10 @@ struct xlb_tables {
 	 * bits is a VIP, in the tunnel's source prefix, or of a kind that
 	 * nobody sends from. A bit that is not set costs time, never truth. */
 	__u8 plain_source[XLB_SOURCES / 8];
+	struct xlb_source source[XLB_NAT_SOURCES];
+	struct xlb_nexthop door[XLB_DOORS];
+	__u16 backend_port[XLB_SERVICES];	/* by service number, host byte
+				 * order; 0: the port that the client asks */
 };
 
 static inline int
@@ -351,6 +468,7 @@ xlb_vip_filter_has(const struct xlb_tables *t, __u32 hash)
 	X(ECHO, echo, SENT) \
 	X(ICMP_ERROR, icmp_error, SENT) \
 	X(TOO_BIG, too_big, SENT) \
+	X(NAT_REPLY, nat_reply, SENT) \
 	X(NOT_VIP, not_vip, PASS) \
 	X(VIP_LOCAL, vip_local, PASS) \
 	X(NO_SERVICE, no_service, DROP) \
@@ -361,7 +479,8 @@ xlb_vip_filter_has(const struct xlb_tables *t, __u32 hash)
 	X(TOO_BIG_NO_DF, too_big_no_df, DROP) \
 	X(TOO_BIG_RATE, too_big_rate, DROP) \
 	X(NO_NEIGHBOR, no_neighbor, DROP) \
-	X(ENCAP_FAILED, encap_failed, DROP)
+	X(ENCAP_FAILED, encap_failed, DROP) \
+	X(NAT_EXHAUSTED, nat_exhausted, DROP)
 
 enum xlb_reason {
 #define X(NAME, name, kind) XLB_REASON_##NAME,
@@ -425,7 +544,8 @@ struct xlb_fragment {
 	__u64 at;		/* coarse monotonic clock, ns */
 	__u8 addr[16];		/* of the backend: a number may be used again */
 	__u32 backend;
-	__u32 pad;
+	__u32 to;		/* NAT: OTHER_TO(), with FRAGMENT_NAT in the
+				 * backend's place; else 0 */
 };
 
 /* Answers "too big" per CPU: one in a millisecond, 200 at once. */
@@ -444,11 +564,13 @@ struct xlb_rare {
 	__u32 at;
 	__be32 id;
 	__u32 select;
-	__u32 pad2;
+	__u32 quote;		/* of an ICMP error: the quoted transport header,
+				 * from the IP header on */
 	/* arguments of xlb_flow() and xlb_other() */
 	__u64 flow, service, packet, to;
 	struct xlb_fragment_key key;
 	struct xlb_fragment fragment;
+	struct xlb_nat nat;	/* a flow to be made; for events: what came */
 	__u8 bytes[XLB_SCRATCH + 8];
 };
 
@@ -510,7 +632,7 @@ struct xlb_saved {
 
 _Static_assert(sizeof(struct xlb_vip) == 32, "xlb_vip");
 _Static_assert(sizeof(struct xlb_service) == 16, "xlb_service");
-_Static_assert(sizeof(struct xlb_tables) == 4751648, "xlb_tables");
+_Static_assert(sizeof(struct xlb_tables) == 4789536, "xlb_tables");
 _Static_assert(sizeof(struct xlb_ring) == 4224, "xlb_ring");
 _Static_assert(sizeof(struct xlb_flow_set) == 64, "xlb_flow_set");
 _Static_assert(sizeof(struct xlb_flow_stats) == 104, "xlb_flow_stats");
@@ -520,7 +642,8 @@ _Static_assert(sizeof(struct xlb_settings) == 192, "xlb_settings");
 _Static_assert(sizeof(struct xlb_service_stats) == 64, "xlb_service_stats");
 _Static_assert(sizeof(struct xlb_fragment_key) == 40, "xlb_fragment_key");
 _Static_assert(sizeof(struct xlb_fragment) == 48, "xlb_fragment");
-_Static_assert(sizeof(struct xlb_rare) == 688, "xlb_rare");
+_Static_assert(sizeof(struct xlb_nat) == 64, "xlb_nat");
+_Static_assert(sizeof(struct xlb_rare) == 752, "xlb_rare");
 _Static_assert(sizeof(struct xlb_event_filter) == 16480, "xlb_event_filter");
 _Static_assert(sizeof(struct xlb_event) == 72, "xlb_event");
 _Static_assert(sizeof(struct xlb_event_state) == 2280, "xlb_event_state");

@@ -292,7 +292,11 @@ row_open(struct bench *b, const struct bench_case *c, uint32_t flows,
     const struct object *other)
 {
 	uint32_t insns = 0;
-	int xlb = tables_open(c, flows, b->frags, &insns);
+	int xlb;
+
+	if ((c->flags & BENCH_NAT) && flows > BENCH_NAT_FLOWS)
+		return 0;	/* more than there are ports */
+	xlb = tables_open(c, flows, b->frags, &insns);
 
 	if (xlb < 0)
 		return -1;

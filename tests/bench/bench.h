@@ -21,6 +21,7 @@ struct bench_case {
 };
 #define BENCH_LOOKUP	1	/* in every slot */
 #define BENCH_BUDGET	2	/* of new entries, as xlbd has it */
+#define BENCH_NAT	8	/* flows are in NAT's table */
 #define BENCH_BEGUN	4	/* every flow has had all its packets, before */
 
 extern const struct bench_case bench_case[];
@@ -44,6 +45,8 @@ const struct bench_budget *bench_budget_find(const struct bench_case *c,
 #define BENCH_ELSE4 "203.0.113.210"	/* nobody's */
 #define BENCH_PORT 443
 #define BENCH_PORT_GUE 8080
+#define BENCH_PORT_NAT 8443
+#define BENCH_NODE4 "10.0.0.1"	/* that NAT sends from */
 
 /* xlb with services, backends and rings, and a flow table for so many flows,
  * which are in it, confirmed: its descriptor, or -1 after saying why. `insns`

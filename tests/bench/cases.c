@@ -157,6 +157,27 @@ frame_frag(struct bench_frame *f)
 	    offsetof(struct iphdr, frag_off));
 }
 
+static void
+frame_nat(struct bench_frame *f)
+{
+	uint16_t port = htons(BENCH_PORT_NAT);
+
+	frame_ack(f);
+	memcpy((uint8_t *)f->word + f->ports + 2, &port, sizeof(port));
+}
+
+/* From the backend: there our port is the destination's. */
+static void
+frame_nat_reply(struct bench_frame *f)
+{
+	uint16_t port = htons(BENCH_PORT_NAT);
+
+	frame_tcp4(f, BENCH_NODE4, TH_ACK);
+	memcpy((uint8_t *)f->word + f->ports, &port, sizeof(port));
+	f->ports += 2;
+	f->kind = BENCH_REPLY;
+}
+
 const struct bench_case bench_case[] = {
 	{ "ack", frame_ack, XDP_TX,
 	    "established TCP over IPv4, IPIP, stable ring", 0 },
@@ -170,6 +191,9 @@ const struct bench_case bench_case[] = {
 	    BENCH_BUDGET },
 	{ "lookup", frame_ack, XDP_TX, "ack, every slot LOOKUP",
 	    BENCH_LOOKUP },
+	{ "nat", frame_nat, XDP_TX, "ack, addresses translated", BENCH_NAT },
+	{ "nat_reply", frame_nat_reply, XDP_TX, "what the backend sends back",
+	    BENCH_NAT },
 	{ "pass", frame_pass, XDP_PASS, "not for a VIP", 0 },
 	{ "icmp", frame_icmp, XDP_TX, "errors that quote a flow", 0 },
 	{ "frag", frame_frag, XDP_TX,
@@ -184,6 +208,8 @@ static const struct bench_budget budget[] = {
 	{ "mix", 1000000, 5.0, false },
 	{ "lookup", 1000000, 8.5, false },
 	{ "syn", 0, 3.0, false },
+	{ "nat", 1000000, 8.0, false },
+	{ "nat_reply", 1000000, 8.0, false },
 	{ "pass", 0, 0.3, false },
 	{ "gue", 0, 1.5, true },
 	{ "icmp", 0, 3.0, true },

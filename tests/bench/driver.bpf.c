@@ -105,8 +105,13 @@ driver(struct xdp_md *ctx)
 		flow = fragment_next(data + fragment);
 	else
 		flow = flow_next();
-	*(__u32 *)(data + address) = swap32(bench_address(flow));
-	*(__u16 *)(data + ports) = swap16(bench_port(flow));
+	if (frame.kind == BENCH_REPLY) {
+		*(__u32 *)(data + address) = swap32(bench_backend(flow));
+		*(__u16 *)(data + ports) = swap16(bench_nat_port(flow));
+	} else {
+		*(__u32 *)(data + address) = swap32(bench_address(flow));
+		*(__u16 *)(data + ports) = swap16(bench_port(flow));
+	}
 	/* This also empties the store buffer: a frame that came by DMA is in
 	 * the cache, and may be read in words of any size at no extra cost. */
 	__sync_fetch_and_add(&count, 1);

@@ -22,7 +22,8 @@ enum {
 	BENCH_SAME,		/* packets of so many flows, all alike */
 	BENCH_MIX,		/* each flow begins, talks and ends, then a new
 				 * one begins in its place */
-	BENCH_FRESH		/* each is a flow of its own, and none of those */
+	BENCH_FRESH,		/* each is a flow of its own, and none of those */
+	BENCH_REPLY		/* from so many backends and ports of NAT */
 };
 
 /* Flow number `id`: which of 2^24 addresses, which port. */
@@ -36,6 +37,22 @@ static inline __u16
 bench_port(__u32 id)
 {
 	return 1024 + id % 32768;
+}
+
+/* With NAT flow `id` is with this backend, by this port of ours. */
+#define BENCH_NAT_BACKENDS 100
+#define BENCH_NAT_FLOWS	(BENCH_NAT_BACKENDS * 16384)	/* at most */
+
+static inline __u32
+bench_backend(__u32 id)
+{
+	return (10U << 24 | 1U << 8 | 1U) + id % BENCH_NAT_BACKENDS;
+}
+
+static inline __u16
+bench_nat_port(__u32 id)
+{
+	return 16384 + id / BENCH_NAT_BACKENDS;
 }
 
 #endif

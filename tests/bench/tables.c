@@ -26,7 +26,8 @@
 #define HOPS 4			/* of each family */
 
 static struct xlb_flow_set *table;
-static size_t table_len;
+static struct xlb_nat *nat;
+static size_t table_len, nat_len;
 static struct xlb_ring *rings[2];	/* by family */
 static struct xlb_tables *tables;
 
@@ -109,7 +110,7 @@ static void
 services_put(struct xlb_tables *t)
 {
 	static const uint16_t port[] = { 80, BENCH_PORT, BENCH_PORT_GUE,
-	    8443 };
+	    BENCH_PORT_NAT };
 	static const char *const first[] = { BENCH_VIP4, BENCH_VIP6 };
 	uint32_t family, i, p, id = 0, number = 0;
 
@@ -119,7 +120,10 @@ services_put(struct xlb_tables *t)
 			for (p = 0; p < sizeof(port) / sizeof(port[0]); p++)
 				service_put(t, id, port[p], ++number, family,
 				    port[p] == BENCH_PORT_GUE ?
-				    XLB_FORWARD_GUE : XLB_FORWARD_IPIP);
+				    XLB_FORWARD_GUE :
+				    port[p] == BENCH_PORT_NAT ?
+				    XLB_FORWARD_NAT | XLB_SERVICE_NAT :
+				    XLB_FORWARD_IPIP);
 		}
 }
 
@@ -146,6 +150,23 @@ backends_put(struct xlb_backend *b, struct xlb_nexthop *hop)
 			address_put(own[family], 0, hop[n].src);
 		}
 	}
+}
+
+/* The address that NAT sends from, and the way back to the clients. */
+static void
+own_put(struct xlb_tables *t)
+{
+	struct xlb_nexthop *door = &t->door[0];
+	uint32_t n;
+
+	address_put(BENCH_NODE4, 0, t->source[0].addr);
+	vip_put(t, BENCH_NODE4, 0, XLB_VIP_OWN | 60000);
+	for (n = 1; n <= BACKENDS; n++)
+		t->backend[n].sources = 1;
+	*door = (struct xlb_nexthop){ .src_mac = { 2, 0, 0, 0, 0, 1 },
+	    .mtu = 1500, .ifindex = 1, .flags = XLB_NEXTHOP_VALID };
+	for (n = 0; n < 2; n++)		/* members that keep their flows */
+		memset(rings[n]->member, 0xff, sizeof(rings[n]->member));
 }
 
 static int
@@ -231,6 +252,73 @@ flows_put(const struct xlb_settings *s, const struct bench_case *c,
 	}
 }
 
+/* The first free place for a row with this hash; NULL: it has none. */
+static struct xlb_nat *
+nat_place(uint64_t hash, uint32_t *step)
+{
+	uint32_t mask = (uint32_t)(nat_len / sizeof(*nat)) - 1, at;
+
+	for (*step = 0; *step < XLB_NAT_PROBE; ++*step) {
+		at = xlb_nat_at((uint32_t)hash, *step, mask);
+		if (nat[at].word == 0)
+			return &nat[at];
+	}
+	return NULL;
+}
+
+static void
+nat_row_put(const struct xlb_nat *from, uint64_t hash, uint32_t kind,
+    uint64_t tick, struct xlb_nat **out)
+{
+	uint32_t step;
+	struct xlb_nat *row = nat_place(hash, &step);
+
+	if (row != NULL) {
+		*row = *from;
+		row->word = (hash & 0xffffffff00000000ULL) | kind |
+		    XLB_NAT_REPLIED | XLB_NAT_ESTABLISHED |
+		    step << XLB_NAT_STEP_SHIFT | (tick & XLB_NAT_TICK);
+	}
+	*out = row;
+}
+
+/* Both rows of each flow, established. */
+static void
+nat_put(const struct xlb_tables *t, uint32_t flows)
+{
+	const struct xlb_hash *hash = &t->settings.hash;
+	struct xlb_nat from = { .door = 0 }, *row, *back;
+	struct timespec now;
+	uint32_t id, ip[2], vip;
+	uint64_t tick;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	tick = ((uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec) >>
+	    XLB_FLOW_TICK_SHIFT;
+	address_put(BENCH_VIP4, 0, from.vip);
+	memcpy(&vip, from.vip + 12, sizeof(vip));
+	memcpy(&from.mac_vlan, (uint8_t[8]){ 2, 0, 0, 0, 0, 2 }, 8);
+	for (id = 0; id < flows; id++) {
+		address_put("0.0.0.0", bench_address(id), from.client);
+		from.backend = (uint16_t)(1 + id % BENCH_NAT_BACKENDS);
+		from.ports = htonl((uint32_t)bench_port(id) << 16 |
+		    BENCH_PORT_NAT);
+		from.back = htonl((uint32_t)BENCH_PORT_NAT << 16 |
+		    bench_nat_port(id));
+		memcpy(&ip[0], from.client + 12, 4);
+		nat_row_put(&from, hash_flow4(hash, ip[0], vip, from.ports,
+		    IPPROTO_TCP), XLB_NAT_FORWARD, tick, &row);
+		memcpy(&ip[0], t->backend[from.backend].addr + 12, 4);
+		memcpy(&ip[1], t->source[0].addr + 12, 4);
+		nat_row_put(&from, hash_flow4(hash, ip[0], ip[1], from.back,
+		    IPPROTO_TCP), XLB_NAT_REPLY, tick, &back);
+		if (row == NULL || back == NULL)
+			continue;
+		row->peer = (uint32_t)(back - nat);
+		back->peer = (uint32_t)(row - nat);
+	}
+}
+
 uint32_t
 tables_budget(void)
 {
@@ -275,15 +363,17 @@ tables_load(const struct engine_config *ec, uint32_t *insns)
 	}
 	tables = engine_map("tables", &len);
 	table = engine_map("flows", &table_len);
-	if (tables == NULL || table == NULL || ring_new(0) != 0 ||
+	nat = engine_map("nat", &nat_len);
+	if (tables == NULL || table == NULL || nat == NULL || ring_new(0) != 0 ||
 	    ring_new(1) != 0) {
 		fprintf(stderr, "bench: xlb: a map is missing\n");
 		return -1;
 	}
 	settings_put(&tables->settings);
 	services_put(tables);
-	sources_put(tables);
 	backends_put(tables->backend, tables->nexthop);
+	own_put(tables);
+	sources_put(tables);
 	return 0;
 }
 
@@ -292,22 +382,27 @@ tables_open(const struct bench_case *c, uint32_t flows, bool frags,
     uint32_t *insns)
 {
 	const struct engine_config ec = { RING_SIZE, entries_for(flows),
-	    frags };
+	    c->flags & BENCH_NAT ? entries_for(flows) : 0, frags };
+	size_t rows = c->flags & BENCH_NAT ? ec.nat_rows : XLB_NAT_ROWS_MIN;
 	size_t bytes = (size_t)ec.flow_entries * sizeof(table->entry[0]);
 	uint32_t family;
 
-	if (table != NULL && table_len != bytes) {
+	if (table != NULL && (table_len != bytes ||
+	    nat_len != rows * sizeof(*nat))) {
 		engine_close();
 		table = NULL;
 	}
 	if (table == NULL && tables_load(&ec, insns) != 0)
 		return -1;
 	memset(table, 0, table_len);
+	memset(nat, 0, nat_len);
 	for (family = 0; family < 2; family++)
 		ring_put(family, c->flags & BENCH_LOOKUP);
 	tables->settings.flow_budget = c->flags & BENCH_BUDGET ?
 	    ec.flow_entries / 256 : UINT32_MAX;
-	if (!(c->flags & BENCH_BEGUN))
+	if (c->flags & BENCH_NAT)
+		nat_put(tables, flows);
+	else if (!(c->flags & BENCH_BEGUN))
 		flows_put(&tables->settings, c, flows);
 	return engine_program();
 }

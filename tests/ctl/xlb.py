@@ -804,7 +804,7 @@ def events_asks_for_what_was_said():
             return s.requests[-1]["args"]
         every = asked()
         equal("not_vip" in every["reasons"], False, "only when asked for")
-        equal(len(every["reasons"]), 17, "all others, and new flows")
+        equal(len(every["reasons"]), 19, "all others, and new flows")
         equal((every["sample"], "service" in every), (1024, False))
         equal(asked("--service", "www", "--reason=new_flow,echo", "--sample",
                     "8"), {"service": "www", "reasons": ["new_flow", "echo"],

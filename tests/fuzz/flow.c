@@ -80,7 +80,7 @@ connections_make(void)
 static void
 begin(void)
 {
-	const struct engine_config c = { SLOTS, SETS * XLB_FLOW_WAYS, false };
+	const struct engine_config c = { SLOTS, SETS * XLB_FLOW_WAYS, 0, false };
 	char why[64];
 	uint32_t insns;
 	size_t len;

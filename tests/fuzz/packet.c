@@ -33,7 +33,7 @@ static uint64_t reasons[XLB_REASON_COUNT];
 static void
 begin(void)
 {
-	const struct engine_config c = { RING_SIZE, FLOW_ENTRIES, true };
+	const struct engine_config c = { RING_SIZE, FLOW_ENTRIES, 1024, true };
 	char why[128] = "";
 	uint32_t insns, i;
 	size_t len;

@@ -338,6 +338,7 @@ maps_make(struct kernel *k)
 	map_open(k, MAP_FLOWS, sizeof(struct xlb_flow_set),
 	    k->entries / XLB_FLOW_WAYS);
 	map_open(k, MAP_FLOW_STATS, sizeof(struct xlb_flow_stats), 1);
+	map_open(k, MAP_NAT, sizeof(struct xlb_nat), XLB_NAT_ROWS_MIN);
 }
 
 static int

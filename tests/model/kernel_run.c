@@ -59,6 +59,8 @@ run_lookup(void *map, const void *key)
 		return kernel_value(here, MAP_FLOWS, at);
 	if (map == (void *)&flow_stats)
 		return kernel_value(here, MAP_FLOW_STATS, at);
+	if (map == (void *)&nat)
+		return kernel_value(here, MAP_NAT, at);
 	if (map == (void *)&rare)
 		return kernel_value(here, MAP_RARE, at);
 	assert(map == (void *)&fragments);

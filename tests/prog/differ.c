@@ -336,7 +336,7 @@ tested_open(struct differ *d, const struct engine *engine)
 	struct tested *t = &d->tested[d->ntested];
 	struct world_maps *m = &d->world.maps[d->ntested];
 	const struct engine_config c = { d->load->ring_size, FLOW_ENTRIES,
-	    d->load->frags };
+	    FLOW_ENTRIES, d->load->frags };
 	uint32_t insns = 0, i;
 	char why[256] = "";
 	size_t len;
@@ -372,9 +372,11 @@ reasons_reached(const struct differ *d)
 
 	for (i = 0; i < XLB_REASON_COUNT; i++) {
 		printf("# %8lu %s\n", d->count[i], reason_name[i]);
-		/* what takes a ring that has changed is not in this yet */
+		/* what takes a ring that has changed is not in this yet, nor
+		 * is NAT */
 		if (i != XLB_REASON_FORWARD_PREV &&
-		    i != XLB_REASON_FORWARD_PINNED)
+		    i != XLB_REASON_FORWARD_PINNED &&
+		    i != XLB_REASON_NAT_REPLY && i != XLB_REASON_NAT_EXHAUSTED)
 			all &= d->count[i] > d->packets / MANY;
 	}
 	return all;

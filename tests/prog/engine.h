@@ -17,6 +17,7 @@ struct xlb_stats;
 struct engine_config {
 	uint32_t ring_size;
 	uint32_t flow_entries;	/* a power of two */
+	uint32_t nat_rows;	/* the same; 0: as few as there can be */
 	bool frags;
 };
 

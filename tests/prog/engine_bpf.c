@@ -59,6 +59,8 @@ engine_open(const struct engine_config *c, uint32_t *insns, char *why,
 	skel->rodata->ring_size = c->ring_size;
 	skel->rodata->flow_mask = c->flow_entries / XLB_FLOW_WAYS - 1;
 	skel->rodata->frags = c->frags;
+	if (c->nat_rows != 0)
+		skel->rodata->nat_mask = c->nat_rows - 1;
 	flags = bpf_program__flags(skel->progs.xlb);
 	if (c->frags)
 		bpf_program__set_flags(skel->progs.xlb,
@@ -72,6 +74,8 @@ engine_open(const struct engine_config *c, uint32_t *insns, char *why,
 	if (e == 0)
 		e = bpf_map__set_max_entries(skel->maps.flows,
 		    c->flow_entries / XLB_FLOW_WAYS);
+	if (e == 0 && c->nat_rows != 0)
+		e = bpf_map__set_max_entries(skel->maps.nat, c->nat_rows);
 	if (e == 0)
 		e = xlb_bpf__load(skel);
 	if (e != 0) {

@@ -30,7 +30,8 @@ struct host_map {
 
 static struct host_map host_map[] = {
 	HOST_MAP(tables), HOST_MAP(stats), HOST_MAP(rare),
-	HOST_MAP(event_state), HOST_MAP(flows), HOST_MAP(flow_stats)
+	HOST_MAP(event_state), HOST_MAP(flows), HOST_MAP(flow_stats),
+	HOST_MAP(nat)
 };
 #define HOST_MAPS (sizeof(host_map) / sizeof(host_map[0]))
 
@@ -316,6 +317,10 @@ engine_open(const struct engine_config *c, uint32_t *insns, char *why,
 	ring_size = c->ring_size;
 	flow_mask = c->flow_entries / XLB_FLOW_WAYS - 1;
 	host_map_find("flows")->entries = c->flow_entries / XLB_FLOW_WAYS;
+	if (c->nat_rows != 0) {
+		nat_mask = c->nat_rows - 1;
+		host_map_find("nat")->entries = c->nat_rows;
+	}
 	frags = c->frags;
 	ring_len = xlb_ring_bytes(c->ring_size);
 	for (i = 0; i < HOST_MAPS; i++) {

@@ -11,7 +11,7 @@ tests_prog_run_host_SOURCES = tests/prog/run.c tests/prog/engine.h \
 	tests/prog/engine_host.c tests/prog/engine_stats.c
 tests_prog_run_host_CPPFLAGS = $(AM_CPPFLAGS)
 
-PROG_TESTS = tests/prog/test_xlb.py tests/prog/test_events.py \
+PROG_TESTS = tests/prog/test_xlb.py tests/prog/test_nat.py tests/prog/test_nat_random.py tests/prog/test_events.py \
 	tests/prog/test_flow.py
 $(PROG_TESTS:%=%.log): tests/prog/run_bpf tests/prog/run_host
 EXTRA_DIST += tests/prog/test_xlb.py tests/prog/test_events.py \

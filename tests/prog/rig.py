@@ -11,9 +11,10 @@ import sys
 import time
 import traceback
 
-REASONS = """forward forward_prev forward_pinned echo icmp_error too_big not_vip
-    vip_local no_service no_backend malformed fragment_unknown martian
-    too_big_no_df too_big_rate no_neighbor encap_failed""".split()
+REASONS = """forward forward_prev forward_pinned echo icmp_error too_big
+    nat_reply not_vip vip_local no_service no_backend malformed
+    fragment_unknown martian too_big_no_df too_big_rate no_neighbor
+    encap_failed nat_exhausted""".split()
 PASSED = ("not_vip", "vip_local")
 DROP, PASS, TX, REDIRECT = 1, 2, 3, 4
 TCP, UDP = 6, 17
@@ -27,9 +28,13 @@ FILTER = SERVICES + ROWS * 16
 BACKENDS = FILTER + ROWS // 8
 NEXTHOPS = BACKENDS + 16384 * 32
 WANTED = NEXTHOPS + 16384 * 64      # of struct xlb_event_filter
+SOURCES = WANTED + 16480 + 8192
+DOORS = SOURCES + 64 * 16
+BACKEND_PORTS = DOORS + 64 * 64
 LISTENING = 144     # in struct xlb_settings
-LOCAL, ANY_TCP, ANY_UDP = 1, 2, 4
-GUE, L2, NAT, SOURCE, DATAGRAM, LOOKUP = 1, 2, 3, 4, 8, 16
+LOCAL, ANY_TCP, ANY_UDP, VIP_SOURCE = 1, 2, 4, 8
+OWN = 1 << 31       # in a VIP's id
+GUE, L2, NAT, SOURCE, DATAGRAM, LOOKUP = 1, 2, 3 | 32, 4, 8, 16
 MEMBER, KEEPS = 1, 2
 FLOW_STATS = """insert evict_unconfirmed evict_confirmed skip_budget cas_lost
     full sampled unknown""".split()
@@ -153,17 +158,19 @@ class Program:
 
     KEY = bytes(range(0x10, 0x20))
 
-    def __init__(self, engine, ring_size=251, frags=False, flows=1024):
+    def __init__(self, engine, ring_size=251, frags=False, flows=1024,
+                 nat=1024):
         self.engine = engine
         self.ring_size = ring_size
         self.flow_sets = flows // 8
+        self.nat_rows = nat
         # to another kernel: tests/vm
         talk = os.environ.get("XLB_TALK", "").split() if engine == "bpf" else []
         self.process = subprocess.Popen(
             [*talk, os.environ.get("top_builddir", ".") + "/tests/prog/run_" +
              engine], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.slow = bool(talk)
-        answer = self.ask(f"open {ring_size} {int(frags)} {flows}")
+        answer = self.ask(f"open {ring_size} {int(frags)} {flows} {nat}")
         if answer.startswith("skip"):
             raise Skip(answer[5:])
         assert answer.startswith("ok"), answer
@@ -195,7 +202,7 @@ class Program:
     def settings(self, source4=None, source6=None, tunnel_mtu=0, surge=0,
                  budget=1 << 30):
         """Prefixes as (address, length)."""
-        s = struct.pack("=IIQ", 4, self.ring_size, 0) + self.KEY
+        s = struct.pack("=IIQ", 5, self.ring_size, 0) + self.KEY
         for prefix, bits in ((source4, 32), (source6, 128)):
             address, mask = bytes(bits // 8), bytes(bits // 8)
             if prefix:
@@ -255,9 +262,44 @@ class Program:
     def slots_all(self, number, backend):
         self.slots(number, [backend] * self.ring_size)
 
-    def backend(self, number, address, hop):
-        self.put(BACKENDS + number * 32,
-                 wire(address) + struct.pack("=IIII", hop, 0, 0, 0))
+    def backend(self, number, address, hop, sources=()):
+        self.put(BACKENDS + number * 32, wire(address) +
+                 struct.pack("=IIQ", hop, 0, sum(1 << n for n in sources)))
+
+    def source(self, number, address, flags=None):
+        """NAT sends from it; `flags`: it is a VIP, too."""
+        self.put(SOURCES + number * 16, wire(address))
+        if flags is None:
+            self.vip(address, OWN | 1 + number, VIP_SOURCE, known=False)
+
+    def door(self, number, ifindex, mac, mtu=1500):
+        self.put(DOORS + number * 64, bytes(8) +
+                 bytes.fromhex(mac.replace(":", "")) +
+                 struct.pack("=HII", mtu, ifindex, 1) + bytes(40))
+
+    def backend_port(self, service, port):
+        self.put(BACKEND_PORTS + service * 2, struct.pack("=H", port))
+
+    def nat_rows_get(self):
+        """What is in the table: (row number, fields)."""
+        data = b"".join(bytes.fromhex(self.ask(
+            f"peek nat {at} {min(4096, self.nat_rows * 64 - at)}"))
+            for at in range(0, self.nat_rows * 64, 4096))
+        rows = {}
+        for i in range(self.nat_rows):
+            word, ports, back, backend, source, door, peer, mac, client, vip = \
+                struct.unpack("=Q4s4sHBBI8s16s16s", data[i * 64:i * 64 + 64])
+            if word:
+                rows[i] = dict(
+                    word=word, tick=word & 0x7ffff, flags=word >> 24 & 255,
+                    ports=struct.unpack(">HH", ports),
+                    back=struct.unpack(">HH", back), backend=backend,
+                    source=source, door=door, peer=peer, mac=mac,
+                    client=client, vip=vip)
+        return rows
+
+    def nat_row_put(self, number, offset, data):
+        self.ask(f"put nat {number * 64 + offset} {data.hex()}")
 
     def hop(self, number, mac, src_mac, src, ifindex=1, mtu=1500, vlan=0,
             gateway=None):
@@ -304,7 +346,8 @@ class Program:
                 f"{reason}: touched"
         elif reason in ("echo", "too_big"):
             assert action == TX, f"{reason}: action {action}"
-        elif reason.startswith("forward") or reason == "icmp_error":
+        elif reason.startswith("forward") or reason in ("icmp_error",
+                                                        "nat_reply"):
             assert action in (TX, REDIRECT), f"{reason}: action {action}"
         else:
             assert action == DROP, f"{reason}: action {action}"

@@ -219,13 +219,13 @@ command(char *s)
 {
 	struct engine_config c;
 	uint64_t ns, jiffies;
-	unsigned a, b, d;
+	unsigned a, b, d, e;
 	size_t offset;
 	char name[32];
 	int at = 0;
 
-	if (sscanf(s, "open %u %u %u", &a, &b, &d) == 3) {
-		c = (struct engine_config){ a, d, b != 0 };
+	if (sscanf(s, "open %u %u %u %u", &a, &b, &d, &e) == 4) {
+		c = (struct engine_config){ a, d, e, b != 0 };
 		do_open(&c);
 	} else if (sscanf(s, "clock %" SCNu64 " %" SCNu64, &ns, &jiffies) == 2)
 		printf(engine_clock(ns, jiffies) == 0 ? "ok\n" : "none\n");

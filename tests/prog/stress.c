@@ -286,7 +286,7 @@ judge(void)
 int
 main(void)
 {
-	const struct engine_config c = { RING_SIZE, ENTRIES, false };
+	const struct engine_config c = { RING_SIZE, ENTRIES, 0, false };
 	pthread_t thread[WRITERS + 2];
 	char why[256] = "";
 	uint32_t insns, i;

@@ -35,7 +35,7 @@ OURS, THEIRS, FAR = "02:00:00:00:00:01", "02:00:00:00:00:02", \
     "02:00:00:00:01:{:02x}"
 ROUTER = "02:00:00:00:00:99"
 KIND = {4: b"\x08\0", 6: b"\x86\xdd"}     # ethertypes
-INSNS_MAX = 8000  # as loaded: a program that stays small
+INSNS_MAX = 15000  # as loaded: a program that stays small
 # service numbers by (family, protocol, port)
 WEB, TLS, REST, QUIC, UREST = 1, 2, 3, 4, 5
 ALONE, STICKY, TUNNEL, PLAIN = 21, 22, 31, 32
