@@ -334,7 +334,7 @@ struct xlb_event_filter {
  * probe by which it was placed, 24-31 flags, 32-63 upper half of the hash. 0:
  * empty, a search ends here. A row is claimed by compare-and-swap of one that is
  * empty or GONE, the first on its way, and is BUSY until it is whole; GONE until
- * no row that was placed beyond it is left, see nat_at().
+ * no row that was placed beyond it is left, see xlb_nat_at().
  */
 struct xlb_nat {
 	__u64 word;
@@ -390,13 +390,20 @@ xlb_nat_life(__u64 word)
 	return word & XLB_NAT_ESTABLISHED ? XLB_NAT_LIVE : XLB_NAT_OPENING;
 }
 
-/* True if it is past its life. Another CPU's clock may be a little ahead. */
-static inline int
-xlb_nat_old(__u64 word, __u32 tick)
+/* Ticks since it was used. Another CPU's clock may be a little ahead. */
+static inline __u32
+xlb_nat_age(__u64 word, __u32 tick)
 {
 	__u32 age = (tick + XLB_FLOW_AHEAD - XLB_NAT_USED(word)) & XLB_NAT_TICK;
 
-	return age > XLB_FLOW_AHEAD + xlb_nat_life(word);
+	return age > XLB_FLOW_AHEAD ? age - XLB_FLOW_AHEAD : 0;
+}
+
+/* True if it is past its life. */
+static inline int
+xlb_nat_old(__u64 word, __u32 tick)
+{
+	return xlb_nat_age(word, tick) > xlb_nat_life(word);
 }
 
 /* The row of probe `i`: the four of the block where `home` is, from that one on,

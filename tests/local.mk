@@ -172,6 +172,11 @@ tests_unit_test_path_error_SOURCES = tests/unit/test_path_error.c \
 	tests/unit/unit.h
 tests_unit_test_path_error_LDADD = $(UNIT_LIBS)
 
+UNIT_TESTS += tests/unit/test_nat_sweep
+tests_unit_test_nat_sweep_SOURCES = tests/unit/test_nat_sweep.c \
+	tests/unit/unit.h
+tests_unit_test_nat_sweep_LDADD = $(UNIT_LIBS)
+
 UNIT_TESTS += tests/unit/test_heap
 tests_unit_test_heap_SOURCES = tests/unit/test_heap.c tests/unit/unit.h
 tests_unit_test_heap_LDADD = $(UNIT_LIBS)

@@ -28,10 +28,10 @@ verdict() {	# RC NAME
 	if [ "$1" -eq 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; fi
 }
 
-awk -F' *[|] *' '/^[|] `(l2|ipip|gue)`(, IPv[46])? [|] [0-9]+ [|]/ { n++
+awk -F' *[|] *' '/^[|] `(l2|nat|ipip|gue)`(, IPv[46])? [|] [0-9]+ [|]/ { n++
     if ($4 != 1500 + $3 || $5 != 1460 - $3 || $6 != 1440 - $3) {
 	print "# " $0; bad = 1 } }
-    END { exit bad || n != 5 }' doc/guide.md
+    END { exit bad || n != 6 }' doc/guide.md
 verdict $? "MTU and MSS of the guide"
 
 # new connections a second x (open for + two minutes), four entries for each of

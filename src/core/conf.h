@@ -26,6 +26,7 @@ struct arena;
 #define CONF_TARGETS_MAX	65536	/* (backend, port, check) to probe */
 #define CONF_INTERFACES_MAX	64
 #define CONF_NEIGHBORS_MAX	64
+#define CONF_SOURCES_MAX	32	/* addresses of nat: of one family */
 #define CONF_COMMAND_MAX	64	/* words of a command */
 #define CONF_COMMAND_BYTES	4096	/* with the ends of its words */
 #define CONF_NAME_MAX		63	/* bytes, without the end */
@@ -57,6 +58,11 @@ struct community {
 
 struct community_list {
 	struct community *row;
+	size_t n;
+};
+
+struct addr_list {
+	struct addr *row;
 	size_t n;
 };
 
@@ -171,6 +177,8 @@ struct conf {
 	struct prefix source4, source6;	/* outer source of IPIP */
 	uint16_t gue_port;
 	uint32_t tunnel_mtu;	/* bytes; 0: the link's */
+	/* what NAT sends from; none: the address the route to a backend uses */
+	struct addr_list nat4, nat6;
 	uint32_t table_size;	/* slots of a ring, a prime */
 	uint64_t seed;
 	const char *key_file;	/* NULL: none */
@@ -210,6 +218,7 @@ int conf_print(const struct conf *c, FILE *out);	/* 0, or -1 */
 /* Every field with a value, defaults too: for comparing, need not load. */
 int conf_print_all(const struct conf *c, FILE *out);
 
+bool conf_uses_nat(const struct conf *c);	/* a service does */
 const struct conf_pool *conf_pool_find(const struct conf *c, const char *name);
 const struct conf_backend *conf_backend_find(const struct conf_pool *p,
     const char *name);

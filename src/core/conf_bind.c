@@ -239,6 +239,11 @@ bind_item(struct bind *b, const struct key *k, const struct node *n,
 		rc = codes_parse(text, (struct http_range *)array + n->index,
 		    why);
 		break;
+	case KEY_ADDRS4:
+	case KEY_ADDRS6:
+		rc = addrs_parse(k, text, (struct addr *)array + n->index,
+		    why);
+		break;
 	case KEY_LISTENS:
 		listen = (struct conf_listen *)array + n->index;
 		listen->mark = n->mark;
@@ -258,6 +263,7 @@ bind_texts(struct bind *b, const struct key *k, const struct node *n,
 	void *at = (char *)base + k->offset, *array;
 	struct community_list *communities = at;
 	struct http_range_list *codes = at;
+	struct addr_list *addrs = at;
 	size_t i;
 
 	if (!bind_expect(b, n, NODE_LIST))
@@ -272,6 +278,12 @@ bind_texts(struct bind *b, const struct key *k, const struct node *n,
 		array = codes->row = arena_calloc(b->a, n->n,
 		    sizeof(*codes->row));
 		codes->n = n->n;
+		break;
+	case KEY_ADDRS4:
+	case KEY_ADDRS6:
+		array = addrs->row = arena_calloc(b->a, n->n,
+		    sizeof(*addrs->row));
+		addrs->n = n->n;
 		break;
 	case KEY_LISTENS:
 		array = arena_calloc(b->a, n->n, sizeof(struct conf_listen));

@@ -71,6 +71,7 @@ int conf_check_limits(struct bind *b);
  * 0, a name or pool NULL. */
 void conf_check_rules(struct bind *b);
 void conf_check_services(struct bind *b);	/* called by the above */
+void conf_check_nat(struct bind *b);
 /* What will surprise the operator. */
 void conf_check_warnings(struct bind *b);
 

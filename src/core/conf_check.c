@@ -338,6 +338,7 @@ conf_check_rules(struct bind *b)
 {
 	interfaces_check(b);
 	tunnel_check(b);
+	conf_check_nat(b);
 	neighbors_check(b);
 	if (!sums_limit(b))
 		return;

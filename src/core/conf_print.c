@@ -98,15 +98,18 @@ list_texts(struct printer *p, const struct key *k, const void *base,
 	const void *at = (const char *)base + k->offset;
 	const struct community_list *communities = at;
 	const struct http_range_list *codes = at;
+	const struct addr_list *addrs = at;
 	const struct conf_listen *const *listen = at;
 	const char *const *const *words = at;
-	char buf[COMMUNITY_STR_MAX];
+	char buf[ADDR_STR_MAX];
 	size_t n = 0, i;
 
 	if (k->type == KEY_COMMUNITIES)
 		n = communities->n;
 	else if (k->type == KEY_CODES)
 		n = codes->n;
+	else if (k->type == KEY_ADDRS4 || k->type == KEY_ADDRS6)
+		n = addrs->n;
 	else if (k->type == KEY_LISTENS)
 		n = *(const size_t *)(const void *)((const char *)base +
 		    k->also);
@@ -121,6 +124,9 @@ list_texts(struct printer *p, const struct key *k, const void *base,
 		else if (k->type == KEY_LISTENS)
 			(*text)[i] = arena_strdup(p->a,
 			    listen_print(&(*listen)[i], buf));
+		else if (k->type == KEY_ADDRS4 || k->type == KEY_ADDRS6)
+			(*text)[i] = arena_strdup(p->a,
+			    addr_print(&addrs->row[i], buf));
 		else if (k->type == KEY_WORDS)
 			(*text)[i] = (*words)[i];
 		else if (codes->row[i].low == codes->row[i].high)

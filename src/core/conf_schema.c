@@ -64,7 +64,7 @@ static const struct key_value forwards[] = {
 	{ "ipip", FORWARD_IPIP, false },
 	{ "gue", FORWARD_GUE, false },
 	{ "l2", FORWARD_L2, false },
-	{ "nat", FORWARD_NAT, true },
+	{ "nat", FORWARD_NAT, false },
 	{ NULL, 0, false }
 };
 
@@ -114,6 +114,16 @@ static const struct key tunnel_keys[] = {
 	    "than the link's" },
 };
 
+static const struct key nat_keys[] = {
+	{ "source_ipv4", KEY_ADDRS4, AT(conf, nat4),
+	    .unset = "the one that the route to the backend uses",
+	    .help = "addresses of this node that IPv4 backends are asked "
+	    "from" },
+	{ "source_ipv6", KEY_ADDRS6, AT(conf, nat6),
+	    .unset = "the one that the route to the backend uses",
+	    .help = "the same for IPv6" },
+};
+
 static const struct key maglev_keys[] = {
 	{ "table_size", KEY_U32, KEY_PRIME, AT(conf, table_size),
 	    .min = 251, .max = 1048573, .def = "65537",
@@ -160,6 +170,7 @@ static const struct section node_section = { "node", 0, KEYS(node_keys) };
 static const struct section tunnel_section = {
 	"tunnel", 0, KEYS(tunnel_keys)
 };
+static const struct section nat_section = { "nat", 0, KEYS(nat_keys) };
 static const struct section maglev_section = {
 	"maglev", 0, KEYS(maglev_keys)
 };
@@ -337,7 +348,7 @@ static const struct key service_keys[] = {
 	{ "required", KEY_BOOL, AT(conf_service, required), .def = "true",
 	    .help = "an address is announced only while its required "
 	    "services are ready" },
-	{ "backend_port", KEY_U16, KEY_LATER | KEY_ZERO_UNSET,
+	{ "backend_port", KEY_U16, KEY_ZERO_UNSET,
 	    AT(conf_service, backend_port), .min = 1, .max = 65535,
 	    .unset = "the service's port", .help = "port on the backend, "
 	    "with forward: nat" },
@@ -371,6 +382,8 @@ static const struct key root_keys[] = {
 	    .help = "XDP is attached to each" },
 	{ "tunnel", KEY_SECTION, .section = &tunnel_section,
 	    .help = "the way to the backends" },
+	{ "nat", KEY_SECTION, .section = &nat_section,
+	    .help = "for services with forward: nat" },
 	{ "maglev", KEY_SECTION, .section = &maglev_section,
 	    .help = "the rings; equal on every node" },
 	{ "flow_table", KEY_SECTION, .section = &flow_table_section,
@@ -408,6 +421,8 @@ static const struct conf_limit conf_limit[LIMIT_COUNT] = {
 	    "XDP is attached to each" },
 	[LIMIT_NEIGHBORS] = { "neighbors", CONF_NEIGHBORS_MAX,
 	    "entries of bgp.neighbors" },
+	[LIMIT_SOURCES] = { "NAT addresses", CONF_SOURCES_MAX,
+	    "of one family in nat" },
 	[LIMIT_NAME] = { "bytes of a name", CONF_NAME_MAX,
 	    "of a service, check, pool or backend" },
 };
@@ -433,16 +448,6 @@ schema_find(const struct section *s, const char *name)
 		if (strcmp(s->key[i].name, name) == 0)
 			return &s->key[i];
 	return NULL;
-}
-
-bool
-schema_is_later(const struct key *k, int value)
-{
-	const struct key_value *v;
-
-	for (v = k->value; v->name != NULL && v->value != value; v++)
-		;
-	return v->later;
 }
 
 void
@@ -497,6 +502,8 @@ type_print(const struct key *k, FILE *out)
 		[KEY_COMMUNITIES] = "list of A:B or A:B:C",
 		[KEY_CODES] = "list of codes or ranges",
 		[KEY_WORDS] = "list of texts",
+		[KEY_ADDRS4] = "list of IPv4 addresses",
+		[KEY_ADDRS6] = "list of IPv6 addresses",
 		[KEY_LISTENS] = "list of tcp/PORT, udp/PORT, tcp/*, udp/*",
 		[KEY_SECTION] = "mapping",
 		[KEY_LIST] = "list of mappings",

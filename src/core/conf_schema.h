@@ -34,6 +34,7 @@ enum key_type {
 	KEY_COMMUNITIES,	/* struct community_list */
 	KEY_CODES,		/* struct http_range_list */
 	KEY_WORDS,		/* const char **, NULL-terminated */
+	KEY_ADDRS4, KEY_ADDRS6,	/* struct addr_list, of one family */
 	KEY_LISTENS,		/* struct conf_listen *; `also`: their number */
 	/* more keys */
 	KEY_SECTION,		/* a mapping; the struct at `offset` */
@@ -95,7 +96,7 @@ struct conf_limit {
 enum conf_limit_kind {
 	LIMIT_SERVICES, LIMIT_LISTENERS, LIMIT_POOLS, LIMIT_BACKENDS,
 	LIMIT_CHECKS, LIMIT_TARGETS, LIMIT_INTERFACES, LIMIT_NEIGHBORS,
-	LIMIT_NAME, LIMIT_COUNT
+	LIMIT_SOURCES, LIMIT_NAME, LIMIT_COUNT
 };
 
 /* `kind` < LIMIT_COUNT. */
@@ -106,8 +107,6 @@ const struct key *schema_find(const struct section *s, const char *name);
 /* The defaults of `s` into the zeroed struct at `base`; texts are the table's or
  * in `a`. In conf_bind.c. */
 void conf_defaults(const struct section *s, struct arena *a, void *base);
-/* True if `value` of a KEY_ENUM is not available in this version. */
-bool schema_is_later(const struct key *k, int value);
 
 /* Calls `fn` for every key, sections before their keys. */
 void schema_walk(const struct section *s,

@@ -425,6 +425,18 @@ community_parse(const char *s, struct community *out, char why[WHY_MAX])
 }
 
 int
+addrs_parse(const struct key *k, const char *s, struct addr *out,
+    char why[WHY_MAX])
+{
+	if (addr_parse(s, out) < 0)
+		return wrong(why, s, "is not an address");
+	if (addr_is4(out) != (k->type == KEY_ADDRS4))
+		return wrong(why, s, "is not an %s address",
+		    k->type == KEY_ADDRS4 ? "IPv4" : "IPv6");
+	return 0;
+}
+
+int
 listen_parse(const char *s, struct conf_listen *out, char why[WHY_MAX])
 {
 	const char *port = s + 4;

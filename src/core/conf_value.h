@@ -32,6 +32,9 @@ const char *community_print(const struct community *c,
 int listen_parse(const char *s, struct conf_listen *out, char why[WHY_MAX]);
 const char *listen_print(const struct conf_listen *l,
     char buf[LISTEN_STR_MAX]);
+/* KEY_ADDRS4 or KEY_ADDRS6. */
+int addrs_parse(const struct key *k, const char *s, struct addr *out,
+    char why[WHY_MAX]);
 int codes_parse(const char *s, struct http_range *out, char why[WHY_MAX]);
 
 const char *msec_print(uint32_t ms, char buf[MSEC_STR_MAX]);

@@ -105,8 +105,6 @@ tunnel_take(struct ka_job *j, const struct ka_stmt *s, struct ka_server *v)
 void
 ka_method_take(struct ka_job *j, const struct ka_stmt *s, struct ka_server *v)
 {
-	const struct key *k = schema_find(schema_find(schema_root(),
-	    "services")->section, "forward");
 	const char *method = ka_first(j, s);
 
 	if (strcmp(method, "DR") == 0) {
@@ -115,11 +113,6 @@ ka_method_take(struct ka_job *j, const struct ka_stmt *s, struct ka_server *v)
 		tunnel_take(j, s, v);
 	} else if (strcmp(method, "NAT") != 0) {
 		ka_fault(j, s, "is none of NAT, DR and TUN");
-	} else if (schema_is_later(k, FORWARD_NAT)) {
-		ka_note(j, s, "forward: nat is not available in this version; "
-		    "ipip instead: backends hold the address on lo, unwrap "
-		    "(xlb-decap(8)) and answer directly");
-		v->forward = FORWARD_IPIP;
 	} else {
 		v->forward = FORWARD_NAT;
 	}

@@ -64,6 +64,35 @@ port_step(const void *want, const void *found, void *arg)
 }
 
 static void
+door_step(const void *want, const void *found, void *arg)
+{
+	const struct state_door *w = want, *f = found;
+	struct build *b = arg;
+
+	if (!row_due(b, w != NULL, f != NULL, w != NULL && f != NULL &&
+	    memcmp(w->mac, f->mac, sizeof(w->mac)) == 0 && w->mtu == f->mtu))
+		return;
+	if (w != NULL)
+		op_add(b, OP_DOOR_PUT, w->number, f != NULL, w);
+	else
+		op_add(b, OP_DOOR_DEL, f->number, false, f);
+}
+
+static void
+source_step(const void *want, const void *found, void *arg)
+{
+	const struct state_source *w = want, *f = found;
+	struct build *b = arg;
+
+	if (!row_due(b, w != NULL, f != NULL, true))
+		return;
+	if (w != NULL)
+		op_add(b, OP_SOURCE_PUT, w->number, false, w);
+	else
+		op_add(b, OP_SOURCE_DEL, f->number, false, f);
+}
+
+static void
 nexthop_step(const void *want, const void *found, void *arg)
 {
 	const struct state_nexthop *w = want, *f = found;
@@ -87,7 +116,8 @@ backend_step(const void *want, const void *found, void *arg)
 	if (w == NULL && f->retired)
 		return;
 	if (!row_due(b, w != NULL, f != NULL, w != NULL && f != NULL &&
-	    w->nexthop == f->nexthop && !f->retired))
+	    w->nexthop == f->nexthop && w->sources == f->sources &&
+	    !f->retired))
 		return;
 	if (w != NULL)
 		op_add(b, OP_BACKEND_PUT, w->number, f != NULL, w);
@@ -182,7 +212,8 @@ vip_step(const void *want, const void *found, void *arg)
 	struct state_vip *both;
 
 	if (!row_due(b, w != NULL, f != NULL,
-	    w != NULL && f != NULL && w->flags == f->flags))
+	    w != NULL && f != NULL && w->flags == f->flags &&
+	    w->own == f->own))
 		return;
 	if (w == NULL) {
 		op_add(b, OP_VIP_DEL, f->id, false, f);
@@ -191,7 +222,7 @@ vip_step(const void *want, const void *found, void *arg)
 	both = arena_dup(b->a, w, sizeof(*w));
 	if (f != NULL)
 		both->flags |= f->flags & VIP_ANY;
-	if (f == NULL || both->flags != f->flags)
+	if (f == NULL || both->flags != f->flags || both->own != f->own)
 		op_add(b, OP_VIP_PUT, w->id, f != NULL, both);
 }
 
@@ -221,7 +252,8 @@ service_step(const void *want, const void *found, void *arg)
 
 	if (!row_due(b, w != NULL, f != NULL, w != NULL && f != NULL &&
 	    w->number == f->number && w->ring == f->ring &&
-	    w->old_ring == f->old_ring && w->flags == f->flags))
+	    w->old_ring == f->old_ring && w->flags == f->flags &&
+	    w->backend_port == f->backend_port))
 		return;
 	if (w != NULL)
 		op_add(b, OP_SERVICE_PUT, w->number, f != NULL, w);
@@ -289,6 +321,8 @@ plan_build(const struct state *wanted, const struct state *found,
 		p->changed++;
 	}
 	WALK(&b, port, state_port_cmp, port_step);
+	WALK(&b, door, state_door_cmp, door_step);
+	WALK(&b, source, state_source_cmp, source_step);
 	WALK(&b, nexthop, state_nexthop_cmp, nexthop_step);
 	WALK(&b, backend, state_backend_cmp, backend_step);
 	rings_then(&b);
@@ -301,6 +335,8 @@ plan_build(const struct state *wanted, const struct state *found,
 	rings_remove(&b, &rings);
 	WALK(&b, backend, state_backend_cmp, backend_step);
 	WALK(&b, nexthop, state_nexthop_cmp, nexthop_step);
+	WALK(&b, source, state_source_cmp, source_step);
+	WALK(&b, door, state_door_cmp, door_step);
 	WALK(&b, port, state_port_cmp, port_step);
 	if (p->removed > 0)
 		op_add(&b, OP_GRACE, 0, false, NULL);

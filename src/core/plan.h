@@ -20,10 +20,13 @@ enum op_kind {
 				 * one store, old roles */
 	OP_RING_ROLES,		/* struct op_ring without slots: roles, name */
 	OP_PORT_PUT,		/* id: ifindex */
+	OP_DOOR_PUT,		/* struct state_door; known: what it is now */
+	OP_SOURCE_PUT,		/* struct state_source */
 	OP_NEXTHOP_PUT,		/* struct state_nexthop; a known id: only its
 				 * mac and vlan, in place */
 	OP_BACKEND_PUT,		/* struct state_backend; a known id: only its
-				 * nexthop, in place; retired no more */
+				 * nexthop and sources, in place; retired no
+				 * more */
 	OP_RING_NEW,		/* struct op_ring: made full before it is seen */
 	OP_VIP_PUT,		/* struct state_vip; known: only its flags */
 	OP_SERVICE_PUT,		/* struct state_service; known: its word */
@@ -34,6 +37,8 @@ enum op_kind {
 	OP_BACKEND_DEL,		/* not in plans: a retired one whose number is
 				 * free */
 	OP_NEXTHOP_DEL,
+	OP_SOURCE_DEL,
+	OP_DOOR_DEL,
 	OP_PORT_DEL,
 	OP_GRACE,		/* until no packet still holds a deleted row */
 	OP_KINDS

@@ -51,6 +51,16 @@ op_print(const struct op *op, char *buf, size_t len)
 	case OP_PORT_DEL:
 		snprintf(buf, len, "port %u", op->id);
 		break;
+	case OP_DOOR_PUT:
+	case OP_DOOR_DEL:
+		snprintf(buf, len, "way back by interface %u",
+		    ((const struct state_door *)op->row)->ifindex);
+		break;
+	case OP_SOURCE_PUT:
+	case OP_SOURCE_DEL:
+		snprintf(buf, len, "nat address %s", addr_print(
+		    &((const struct state_source *)op->row)->addr, addr));
+		break;
 	case OP_NEXTHOP_PUT:
 	case OP_NEXTHOP_DEL:
 		nexthop_print(op->row, buf, len);
@@ -91,6 +101,8 @@ op_verb(const struct op *op)
 	case OP_BACKEND_RETIRE:
 	case OP_BACKEND_DEL:
 	case OP_NEXTHOP_DEL:
+	case OP_SOURCE_DEL:
+	case OP_DOOR_DEL:
 	case OP_PORT_DEL:
 		return "remove";
 	case OP_GRACE:

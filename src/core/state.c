@@ -209,14 +209,15 @@ static int
 ports_build(struct state_build *b)
 {
 	struct state *s = b->s;
-	size_t i;
+	size_t i, n = s->nnexthop + s->ndoor;
 
-	s->port = arena_calloc(b->a, s->nnexthop, sizeof(*s->port));
+	s->port = arena_calloc(b->a, n, sizeof(*s->port));
 	for (i = 0; i < s->nnexthop; i++)
 		s->port[i] = s->nexthop[i].ifindex;
-	rows_sort(s->port, s->nnexthop, sizeof(*s->port), state_port_cmp);
-	s->nport = rows_unique(s->port, s->nnexthop, sizeof(*s->port),
-	    state_port_cmp);
+	for (i = 0; i < s->ndoor; i++)
+		s->port[s->nnexthop + i] = s->door[i].ifindex;
+	rows_sort(s->port, n, sizeof(*s->port), state_port_cmp);
+	s->nport = rows_unique(s->port, n, sizeof(*s->port), state_port_cmp);
 	if (s->nport <= XLB_PORTS)
 		return 0;
 	diag_add(b->dg, DIAG_ERROR, (struct mark){ 0 }, "backends are behind "
@@ -237,6 +238,8 @@ service_flags(const struct conf_service *v, const struct conf_listen *l)
 	if (l->proto == IPPROTO_UDP && (v->udp == UDP_DATAGRAM ||
 	    (v->udp == UDP_DEFAULT && l->port == 53)))
 		flags |= XLB_SERVICE_DATAGRAM;
+	if (v->forward == FORWARD_NAT)
+		flags |= XLB_SERVICE_NAT;
 	return flags;
 }
 
@@ -263,6 +266,7 @@ services_collect(struct state_build *b)
 			row->port = v->listen[k].port;
 			row->ring = s->ring[v->pool - c->pool].number;
 			row->flags = service_flags(v, &v->listen[k]);
+			row->backend_port = v->backend_port;
 		}
 	}
 	rows_sort(s->service, n, sizeof(*s->service), state_service_cmp);
@@ -283,7 +287,8 @@ services_build(struct state_build *b)
 	size_t i;
 
 	services_collect(b);
-	s->vip = arena_calloc(b->a, s->nservice, sizeof(*s->vip));
+	s->vip = arena_calloc(b->a, s->nservice + s->nsource,
+	    sizeof(*s->vip));
 	for (i = 0; i < s->nservice; i++) {
 		v = &s->service[i];
 		if (vip == NULL || addr_cmp(&vip->addr, &v->vip) != 0) {
@@ -297,12 +302,13 @@ services_build(struct state_build *b)
 			vip->flags |= v->proto == IPPROTO_TCP ?
 			    XLB_VIP_ANY_TCP : XLB_VIP_ANY_UDP;
 	}
+	state_nat_vips(b);
 	if (state_number(b, NUMBER_VIP) < 0)
 		return -1;
 	vip = s->vip;
 	for (i = 0; i < s->nservice; i++) {
 		v = &s->service[i];
-		if (addr_cmp(&vip->addr, &v->vip) != 0)
+		while (addr_cmp(&vip->addr, &v->vip) != 0)
 			vip++;
 		v->vip_id = vip->id;
 	}
@@ -374,7 +380,7 @@ state_build(const struct state_input *in, struct arena *a,
 	backends_build(&b);
 	hops_find(&b);
 	if (state_number(&b, NUMBER_BACKEND) < 0 || nexthops_build(&b) < 0 ||
-	    ports_build(&b) < 0 || state_pools(&b) < 0)
+	    state_nat(&b) < 0 || ports_build(&b) < 0 || state_pools(&b) < 0)
 		return -1;
 	if (services_build(&b) < 0)
 		return -1;

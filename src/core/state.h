@@ -27,6 +27,7 @@ struct state_vip {
 	struct addr addr;
 	uint32_t id;		/* 1.., links the services to it */
 	uint32_t flags;		/* XLB_VIP_* */
+	bool own;		/* no service has it: NAT sends from it */
 };
 
 /* Sorted by vip address, protocol, port. */
@@ -40,6 +41,7 @@ struct state_service {
 	uint32_t old_ring;	/* that of the pool before, for 20 s after a
 				 * change of pool; else `ring` */
 	uint32_t flags;		/* XLB_SERVICE_* and XLB_FORWARD_* */
+	uint16_t backend_port;	/* NAT; 0: the one that the client asks */
 };
 
 /* Sorted by address. */
@@ -47,8 +49,25 @@ struct state_backend {
 	struct addr addr;
 	uint32_t number;	/* 1.. */
 	uint32_t nexthop;	/* number of a state_nexthop, 0: unresolved */
+	uint64_t sources;	/* numbers of those that NAT sends from to it */
 	bool retired;		/* found only: of no pool any more, its number
 				 * is kept until no flow names it */
+};
+
+/* An address that NAT sends from, now or still for flows that it has. Sorted by
+ * address. */
+struct state_source {
+	struct addr addr;
+	uint32_t number;	/* 0.. */
+};
+
+/* An interface that clients' packets come in by, where NAT needs to know the way
+ * back. Sorted by ifindex. */
+struct state_door {
+	uint32_t ifindex;
+	uint8_t mac[6];
+	uint16_t mtu;
+	uint32_t number;	/* 0.. */
 };
 
 /* A way out, shared by the backends that use it. Sorted by gateway, ifindex,
@@ -138,6 +157,10 @@ struct state {
 	size_t nbackend;
 	struct state_nexthop *nexthop;
 	size_t nnexthop;
+	struct state_source *source;
+	size_t nsource;
+	struct state_door *door;
+	size_t ndoor;
 	uint32_t *port;		/* ifindexes packets may leave by, sorted */
 	size_t nport;
 	uint32_t ring_size;	/* slots */
@@ -196,6 +219,9 @@ struct state_input {
 	const struct hop_table *hops;
 	const struct addr *local;	/* the host's own addresses, sorted */
 	size_t nlocal;
+	struct state_door door[XLB_DOORS];	/* by ifindex; no numbers */
+	size_t ndoor;
+	uint64_t named_sources;	/* numbers of those that flows still use */
 	uint8_t hash_key[16];
 	bool surge;		/* every packet is looked up */
 	int64_t now;		/* CLOCK_REALTIME, ns, as in overrides */
@@ -261,6 +287,8 @@ int state_backend_cmp(const void *a, const void *b);
 int state_nexthop_cmp(const void *a, const void *b);
 int state_ring_cmp(const void *a, const void *b);
 int state_port_cmp(const void *a, const void *b);
+int state_source_cmp(const void *a, const void *b);
+int state_door_cmp(const void *a, const void *b);
 void state_sort(struct state *s);	/* rows read in any order */
 /* The keys alone: what makes a row the same one. */
 int state_vip_key_cmp(const void *a, const void *b);
@@ -268,6 +296,8 @@ int state_service_key_cmp(const void *a, const void *b);
 int state_backend_key_cmp(const void *a, const void *b);
 int state_nexthop_key_cmp(const void *a, const void *b);
 int state_ring_key_cmp(const void *a, const void *b);
+int state_source_key_cmp(const void *a, const void *b);
+int state_door_key_cmp(const void *a, const void *b);
 
 /* After every step: no service names a missing ring, no slot a backend that is
  * missing or no member, no backend a missing next hop, no next hop a missing

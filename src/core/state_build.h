@@ -20,9 +20,15 @@ struct state_build {
 	struct diag *dg;
 };
 
+/* What NAT sends from and by, and which backend is sent to from where. */
+int state_nat(struct state_build *b);
+/* Sources that no service has as its address are rows of their own. */
+void state_nat_vips(struct state_build *b);
+
 /* Gives the rows of one kind their numbers. 0, or -1 if there are too many. */
 enum state_kind {
-	NUMBER_NEXTHOP, NUMBER_BACKEND, NUMBER_RING, NUMBER_VIP, NUMBER_SERVICE
+	NUMBER_NEXTHOP, NUMBER_BACKEND, NUMBER_RING, NUMBER_VIP, NUMBER_SERVICE,
+	NUMBER_SOURCE, NUMBER_DOOR
 };
 int state_number(struct state_build *b, enum state_kind kind);
 

@@ -96,6 +96,18 @@ vips_named(const struct state *found, struct ids *used)
 		ids_take(used, found->service[i].vip_id);
 }
 
+static void
+sources_named(const struct state *found, struct ids *used)
+{
+	size_t i;
+	uint32_t k;
+
+	for (i = 0; i < found->nbackend; i++)
+		for (k = 0; k < XLB_NAT_SOURCES; k++)
+			if (found->backend[i].sources >> k & 1)
+				ids_take(used, k);
+}
+
 static const struct kind {
 	const char *what;	/* where the message points to */
 	uint32_t first, end;	/* numbers of rows */
@@ -122,6 +134,10 @@ static const struct kind {
 	    ROWS(vip, id), state_vip_key_cmp, vips_named, NULL },
 	[NUMBER_SERVICE] = { "services: addresses and ports", 0, XLB_SERVICES,
 	    ROWS(service, number), state_service_key_cmp, NULL, NULL },
+	[NUMBER_SOURCE] = { "nat: addresses", 0, XLB_NAT_SOURCES,
+	    ROWS(source, number), state_source_key_cmp, sources_named, NULL },
+	[NUMBER_DOOR] = { "interfaces", 0, XLB_DOORS,
+	    ROWS(door, number), state_door_key_cmp, NULL, NULL },
 #undef ROWS
 };
 

@@ -61,6 +61,40 @@ state_nexthop_key_cmp(const void *va, const void *vb)
 }
 
 int
+state_source_key_cmp(const void *va, const void *vb)
+{
+	const struct state_source *a = va, *b = vb;
+
+	return addr_cmp(&a->addr, &b->addr);
+}
+
+int
+state_door_key_cmp(const void *va, const void *vb)
+{
+	const struct state_door *a = va, *b = vb;
+
+	return u32_cmp(a->ifindex, b->ifindex);
+}
+
+int
+state_source_cmp(const void *va, const void *vb)
+{
+	const struct state_source *a = va, *b = vb;
+	int c = state_source_key_cmp(a, b);
+
+	return c != 0 ? c : u32_cmp(a->number, b->number);
+}
+
+int
+state_door_cmp(const void *va, const void *vb)
+{
+	const struct state_door *a = va, *b = vb;
+	int c = state_door_key_cmp(a, b);
+
+	return c != 0 ? c : u32_cmp(a->number, b->number);
+}
+
+int
 state_ring_key_cmp(const void *va, const void *vb)
 {
 	const struct state_ring *a = va, *b = vb;
@@ -132,6 +166,8 @@ state_sort(struct state *s)
 	rows_sort(s->nexthop, s->nnexthop, sizeof(*s->nexthop), state_nexthop_cmp);
 	rows_sort(s->ring, s->nring, sizeof(*s->ring), state_ring_cmp);
 	rows_sort(s->port, s->nport, sizeof(*s->port), state_port_cmp);
+	rows_sort(s->source, s->nsource, sizeof(*s->source), state_source_cmp);
+	rows_sort(s->door, s->ndoor, sizeof(*s->door), state_door_cmp);
 }
 
 void

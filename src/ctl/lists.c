@@ -433,9 +433,31 @@ found_print(const json_t *result, bool colour)
 	grid_end(g, colour);
 }
 
+static void
+nat_print(const json_t *result, bool colour)
+{
+	static const char *const head[] = { "ADDRESS", "FLOWS", NULL };
+	const json_t *list = json_object_get(result, "sources"), *s;
+	struct grid *g = grid_new("lr");
+	size_t i;
+
+	printf("%lld flows in %lld of %lld rows: %lld established, %lld of "
+	    "UDP\n\n", number(result, "flows"), number(result, "used"),
+	    number(result, "rows"), number(result, "established"),
+	    number(result, "udp"));
+	grid_heads(g, head);
+	json_array_foreach(list, i, s) {
+		grid_cell(g, TINT_NONE, "%s", text(s, "address"));
+		grid_cell(g, TINT_NONE, "%lld", number(s, "flows"));
+	}
+	grid_end(g, colour);
+}
+
 int
 flows_run(const struct context *x)
 {
+	static const struct list nat = { "flows", FLOWS_MS, whole_json,
+	    nat_print };
 	static const struct list all = { "flows", FLOWS_MS, whole_json,
 	    flows_print };
 	static const struct list found = { "flows", FLOWS_MS, whole_json,
@@ -443,6 +465,8 @@ flows_run(const struct context *x)
 	const char *client = flag_value(x, FLAG_CLIENT);
 	struct addr a;
 
+	if (x->flags & FLAG_NAT)
+		return list_ask(x, &nat, json_pack("{s:b}", "nat", 1));
 	if (client == NULL)
 		return list_run(x, &all);
 	if (addr_parse(client, &a) < 0) {
@@ -467,6 +491,7 @@ lookup_print(const json_t *r, bool colour)
 		{ "prev", "not known: most likely began before the slot moved"
 		    },
 		{ "no_backend", "its slot has no owner: dropped" } };
+	const json_t *nat = json_object_get(r, "nat");
 	const json_t *e = json_object_get(r, "entry");
 	struct grid *g = grid_new("ll");
 	size_t i;
@@ -493,6 +518,12 @@ lookup_print(const json_t *r, bool colour)
 		    number(e, "age"));
 	else
 		grid_cell(g, TINT_NONE, "none");
+	if (json_is_object(nat)) {
+		grid_cell(g, TINT_HEAD, "nat");
+		grid_cell(g, TINT_NONE, "from %s to port %lld, %s",
+		    text(nat, "source"), number(nat, "port"),
+		    text(nat, "state"));
+	}
 	grid_end(g, colour);
 }
 

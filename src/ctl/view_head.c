@@ -244,6 +244,31 @@ flows_cells(const json_t *status, struct grid *g)
 	    "looked up since %s", ago(status, f, "surge_since", buf));
 }
 
+/* What these services cost; see xlb.yaml(5). */
+static void
+nat_cells(const json_t *status, struct grid *g)
+{
+	const json_t *list = json_object_get(status, "services"), *s;
+	char names[128] = "";
+	size_t i, n = 0;
+
+	json_array_foreach(list, i, s) {
+		if (strcmp(text(s, "forward"), "nat") != 0)
+			continue;
+		if (n + strlen(text(s, "name")) + 8 > sizeof(names)) {
+			snprintf(names + n, sizeof(names) - n, ", ...");
+			break;
+		}
+		n += (size_t)snprintf(names + n, sizeof(names) - n, "%s%s",
+		    n > 0 ? ", " : "", text(s, "name"));
+	}
+	if (n == 0)
+		return;
+	grid_cell(g, TINT_HEAD, "nat");
+	grid_cell(g, TINT_NONE, "%s: flows are stable on this node only; "
+	    "backends see its address", names);
+}
+
 /* The node's own is in its line. */
 static void
 overrides_cells(const json_t *status, struct grid *g)
@@ -272,6 +297,7 @@ view_head(const json_t *status, struct grid *g)
 	announcing_cells(status, g);
 	config_cells(status, g);
 	flows_cells(status, g);
+	nat_cells(status, g);
 	overrides_cells(status, g);
 }
 

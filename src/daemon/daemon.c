@@ -101,6 +101,7 @@ prog_config_init(struct prog_config *pc, const struct options *opt,
 		.bpf_dir = opt->bpf_dir,
 		.ring_size = c->conf->table_size,
 		.flow_entries = c->conf->flow_entries,
+		.nat = conf_uses_nat(c->conf),
 		.seed = c->conf->seed,
 	};
 	memcpy(pc->hash_key, c->hash_key, sizeof(pc->hash_key));
@@ -125,8 +126,11 @@ daemon_grow(struct daemon *d)
 {
 	struct prog_config pc;
 
-	if (maps_flow_entries(prog_maps(d->prog)) >=
-	    d->config->conf->flow_entries)
+	const struct conf *c = d->config->conf;
+	const struct maps *m = prog_maps(d->prog);
+
+	if (maps_flow_entries(m) >= c->flow_entries && (!conf_uses_nat(c) ||
+	    maps_nat_rows(m) >= c->flow_entries))
 		return 0;
 	if (d->small == d->config &&
 	    mono_ms_since(daemon_now(), d->small_at) < GROW_AGAIN_MS)

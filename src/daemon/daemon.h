@@ -85,6 +85,9 @@ struct tidy {
 	sd_event_source *timer;	/* the next pass */
 	sd_event_source *work;	/* a slice of one */
 	sd_event_source *second;	/* the next look at the counters */
+	sd_event_source *nat_timer;	/* the next pass over NAT's table */
+	sd_event_source *nat_work;	/* a slice of one */
+	int64_t nat_ns;		/* what it took so far */
 	bool again;		/* something changed while a pass was on */
 	bool told;		/* of this pass: an old ring may go */
 	bool fresh;		/* the table is worth reading soon */

@@ -44,12 +44,16 @@ kind_of(enum op_kind kind)
 	case OP_PORT_PUT:
 	case OP_PORT_DEL:
 		return DRIFT_PORT;
+	case OP_DOOR_PUT:
+	case OP_DOOR_DEL:
 	case OP_NEXTHOP_PUT:
 	case OP_NEXTHOP_DEL:
 		return DRIFT_NEXTHOP;
 	case OP_BACKEND_PUT:
 	case OP_BACKEND_RETIRE:
 	case OP_BACKEND_DEL:
+	case OP_SOURCE_PUT:
+	case OP_SOURCE_DEL:
 		return DRIFT_BACKEND;
 	case OP_RING_SLOTS:
 	case OP_RING_ROLES:

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/nat_sweep.h"
 #include "daemon/daemon.h"
 #include "daemon/status.h"
 #include "io/log.h"
@@ -246,6 +247,28 @@ on_slice(sd_event_source *source, void *arg)
 	return 0;
 }
 
+/* What the last pass over NAT's table has found: it is counted anyway. */
+static json_t *
+nat_result(struct daemon *d)
+{
+	struct maps *m = prog_maps(d->prog);
+	const struct nat_sweep_result *r = nat_sweep_result(maps_nat(m));
+	const struct state *w = &d->wanted;
+	json_t *list = json_array();
+	size_t i;
+
+	for (i = 0; i < w->nsource; i++)
+		json_array_append_new(list, json_pack("{s:o, s:I}",
+		    "address", addr_json(&w->source[i].addr),
+		    "flows", (json_int_t)r->source[w->source[i].number %
+		    XLB_NAT_SOURCES]));
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:o}",
+	    "rows", (json_int_t)maps_nat_rows(m), "used", (json_int_t)r->used,
+	    "flows", (json_int_t)r->flows,
+	    "established", (json_int_t)r->established,
+	    "udp", (json_int_t)r->udp, "sources", list);
+}
+
 static void
 refuse(struct ctl_request *rq, const char *why)
 {
@@ -263,6 +286,13 @@ handle_flows(struct daemon *d, struct ctl_request *rq, const json_t *args)
 	struct flows_scan *s;
 	struct addr addr;
 
+	if (json_is_true(json_object_get(args, "nat"))) {
+		json_t *reply = ctl_message(0);
+
+		json_object_set_new(reply, "result", nat_result(d));
+		ctl_reply(rq, reply);
+		return;
+	}
 	if (client != NULL && addr_parse(client, &addr) < 0) {
 		refuse(rq, "client is not an address");
 		return;

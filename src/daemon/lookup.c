@@ -42,22 +42,48 @@ entry_json(const struct event_names *names, const struct conf_pool *pool,
 	    "age", (json_int_t)(lookup_age(entry, now) / 1000000000));
 }
 
+/* As what the backend knows the flow. */
 static json_t *
-found_json(const struct maps_found *f, const struct event_names *names)
+nat_json(const struct daemon *d, const struct xlb_nat *row)
+{
+	const struct state *w = &d->wanted;
+	char buf[ADDRPORT_STR_MAX];
+	uint16_t port[2];
+	size_t i;
+
+	if (row->word == 0)
+		return json_null();
+	memcpy(port, &row->back, sizeof(port));
+	for (i = 0; i < w->nsource; i++)
+		if (w->source[i].number == row->source)
+			return json_pack("{s:s, s:s, s:I}", "source",
+			    addrport_print(&w->source[i].addr, ntohs(port[1]),
+			    buf), "state",
+			    row->word & XLB_NAT_CLOSING ? "closing" :
+			    row->word & XLB_NAT_ESTABLISHED ? "established" :
+			    row->word & XLB_NAT_REPLIED ? "replied" :
+			    "opening", "port", (json_int_t)ntohs(port[0]));
+	return json_null();
+}
+
+static json_t *
+found_json(const struct daemon *d, const struct maps_found *f,
+    const struct event_names *names)
 {
 	const struct conf_service *s =
 	    names->service[XLB_WORD_NUMBER(f->service) % XLB_SERVICES];
 
 	if (s == NULL)
 		return NULL;
-	return json_pack("{s:s, s:s, s:o, s:s, s:I, s:o, s:o, s:b, s:o}",
+	return json_pack("{s:s, s:s, s:o, s:s, s:I, s:o, s:o, s:b, s:o, s:o}",
 	    "service", s->name, "pool", s->pool->name,
 	    "backend", number_json(names, s->pool, f->backend),
 	    "why", lookup_why_text(f->why), "slot", (json_int_t)f->hash.slot,
 	    "cur", number_json(names, s->pool, XLB_SLOT_CUR(f->word)),
 	    "prev", number_json(names, s->pool, XLB_SLOT_PREV(f->word)),
 	    "lookup", (f->word & XLB_SLOT_LOOKUP) != 0,
-	    "entry", entry_json(names, s->pool, f->entry, f->now));
+	    "entry", entry_json(names, s->pool, f->entry, f->now),
+	    "nat", nat_json(d, &f->nat));
 }
 
 /* False: not a flow. */
@@ -97,7 +123,7 @@ handle_lookup(struct daemon *d, struct ctl_request *rq, const json_t *args)
 	} else {
 		rc = maps_lookup(prog_maps(d->prog), &flow, &found);
 		if (rc == 0)
-			result = found_json(&found, names);
+			result = found_json(d, &found, names);
 		if (rc < 0 && rc != -ENOENT)
 			ctl_error(reply, "the maps cannot be read: %s",
 			    strerror(-rc));

@@ -10,6 +10,7 @@
 
 #include "core/arena.h"
 #include "core/plan.h"
+#include "core/rows.h"
 #include "daemon/daemon.h"
 #include "io/log.h"
 #include "io/maps.h"
@@ -29,6 +30,28 @@ struct run {
 	size_t nfailed;
 };
 
+/* Interfaces by which clients' packets come in, for the way back of NAT. */
+static void
+input_doors(const struct daemon *d, const struct conf *c,
+    struct state_input *in)
+{
+	struct state_door *door;
+	struct netlink_if nif;
+	size_t i;
+
+	for (i = 0; i < c->ninterface && in->ndoor < XLB_DOORS; i++) {
+		netlink_if(d->nl, c->interface[i].name, &nif);
+		if (nif.ifindex == 0)
+			continue;
+		door = &in->door[in->ndoor++];
+		door->ifindex = nif.ifindex;
+		memcpy(door->mac, nif.mac, sizeof(door->mac));
+		door->mtu = (uint16_t)(nif.mtu < UINT16_MAX ? nif.mtu :
+		    UINT16_MAX);
+	}
+	rows_sort(in->door, in->ndoor, sizeof(in->door[0]), state_door_cmp);
+}
+
 struct state_input
 reconcile_input(const struct daemon *d, const struct conf *conf,
     const struct state *found)
@@ -44,6 +67,8 @@ reconcile_input(const struct daemon *d, const struct conf *conf,
 		.found = found,
 	};
 
+	input_doors(d, conf, &in);
+	in.named_sources = maps_nat_sources(prog_maps(d->prog));
 	in.local = netlink_local(d->nl, &in.nlocal);
 	memcpy(in.hash_key, d->config->hash_key, sizeof(in.hash_key));
 	return in;

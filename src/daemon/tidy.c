@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "core/nat_sweep.h"
 #include "core/sweep.h"
 #include "daemon/daemon.h"
 #include "io/grace.h"
@@ -21,6 +22,7 @@
  * table is read for that, and that no entry's age wraps. */
 #define LOOK_S 60
 #define HYGIENE_S 3600
+#define NAT_S 10			/* between two passes over NAT's table */
 #define SCAN_SHARE 20		/* reading takes one part in so many of the time */
 
 static int64_t
@@ -45,6 +47,8 @@ backends_free(struct daemon *d)
 
 	for (n = sweep_freed(s, 1); n < XLB_BACKENDS;
 	    n = sweep_freed(s, n + 1)) {
+		if (!nat_sweep_clean(maps_nat(m), n))
+			continue;	/* rows of NAT name it; a later pass */
 		maps_backend_free(m, n);
 		freed++;
 	}
@@ -175,6 +179,53 @@ tidy_soon(struct daemon *d)
 		timer_set(t, SECOND_US);
 }
 
+/* The table of NAT has no other use for time than this, and no grace periods: a
+ * pass of its own, where there is one. */
+static int
+on_nat_work(sd_event_source *src, void *arg)
+{
+	struct daemon *d = arg;
+	struct tidy *t = &d->tidy;
+	struct nat_sweep *n = maps_nat(prog_maps(d->prog));
+	uint64_t before = maps_nat_sources(prog_maps(d->prog));
+	mono_t begin = daemon_now();
+	bool more = nat_sweep_running(n);
+	uint64_t gap;
+
+	while (more && ns_since(begin) < SLICE_NS)
+		more = nat_sweep_step(n);
+	t->nat_ns += ns_since(begin);
+	if (more)
+		return 0;
+	sd_event_source_set_enabled(src, SD_EVENT_OFF);
+	gap = (uint64_t)t->nat_ns / 1000 * SCAN_SHARE;
+	sd_event_source_set_time_relative(t->nat_timer,
+	    gap > NAT_S * SECOND_US ? gap : NAT_S * SECOND_US);
+	sd_event_source_set_enabled(t->nat_timer, SD_EVENT_ONESHOT);
+	/* an address that no flow has any more may go */
+	if (before & ~maps_nat_sources(prog_maps(d->prog)))
+		reconcile_soon(d);
+	return 0;
+}
+
+static int
+on_nat_timer(sd_event_source *s, uint64_t usec, void *arg)
+{
+	struct daemon *d = arg;
+	struct tidy *t = &d->tidy;
+
+	(void)usec;
+	if (maps_nat_rows(prog_maps(d->prog)) <= XLB_NAT_ROWS_MIN) {
+		sd_event_source_set_time_relative(s, NAT_S * SECOND_US);
+		sd_event_source_set_enabled(s, SD_EVENT_ONESHOT);
+		return 0;
+	}
+	t->nat_ns = 0;
+	nat_sweep_begin(maps_nat(prog_maps(d->prog)), maps_tick());
+	sd_event_source_set_enabled(t->nat_work, SD_EVENT_ON);
+	return 0;
+}
+
 static int
 on_second(sd_event_source *s, uint64_t usec, void *arg)
 {
@@ -222,6 +273,16 @@ tidy_open(struct daemon *d)
 		rc = sd_event_add_time_relative(d->ev, &t->timer,
 		    CLOCK_BOOTTIME, SECOND_US, 0, on_timer, d);
 	if (rc >= 0)
+		rc = sd_event_add_defer(d->ev, &t->nat_work, on_nat_work, d);
+	if (rc >= 0)
+		rc = sd_event_source_set_priority(t->nat_work,
+		    SD_EVENT_PRIORITY_IDLE);
+	if (rc >= 0)
+		rc = sd_event_source_set_enabled(t->nat_work, SD_EVENT_OFF);
+	if (rc >= 0)
+		rc = sd_event_add_time_relative(d->ev, &t->nat_timer,
+		    CLOCK_BOOTTIME, SECOND_US, 0, on_nat_timer, d);
+	if (rc >= 0)
 		rc = sd_event_add_time_relative(d->ev, &t->second,
 		    CLOCK_BOOTTIME, SECOND_US, 0, on_second, d);
 	if (rc < 0) {
@@ -239,5 +300,7 @@ tidy_close(struct daemon *d)
 	grace_close(t->grace);
 	sd_event_source_unref(t->work);
 	sd_event_source_unref(t->timer);
+	sd_event_source_unref(t->nat_work);
+	sd_event_source_unref(t->nat_timer);
 	sd_event_source_unref(t->second);
 }

@@ -36,6 +36,13 @@ const struct xlb_flow_set *maps_flows(const struct maps *m, uint32_t *sets);
 int maps_flow_stats(struct maps *m, struct xlb_flow_stats *out);
 /* Now, as the packet program counts: XLB_FLOW_TICK_SHIFT. */
 uint32_t maps_tick(void);
+/* What time does to the table of NAT, and what it has found. A larger table is
+ * taken over by itself. */
+struct nat_sweep;
+struct nat_sweep *maps_nat(struct maps *m);
+uint32_t maps_nat_rows(const struct maps *m);
+uint64_t maps_nat_sources(struct maps *m);	/* numbers that flows name, a bit
+						 * each */
 /* Descriptors for an update of `grace`, which ends in synchronize_rcu. */
 void maps_grace_fds(const struct maps *m, int *map, int *inner);
 
@@ -57,6 +64,8 @@ struct maps_found {
 	uint64_t entry, now;	/* of the flow table, 0: none; the clock, ns */
 	uint32_t backend;	/* number; 0: none */
 	enum lookup_why why;
+	struct xlb_nat nat;	/* of the flow, as NAT has it; word 0: it has
+				 * none */
 };
 int maps_lookup(struct maps *m, const struct lookup_flow *f,
     struct maps_found *out);
@@ -71,16 +80,21 @@ struct maps_ring_count {
 int maps_ring_count(struct maps *m, uint32_t number,
     struct maps_ring_count *out);
 
-/* The flow table, to be read in slices: it stays mapped, whatever becomes of
- * it, until maps_flows_close(). NULL: it cannot be, logged. */
+/* The flow table and NAT's, to be read in slices: they stay mapped, whatever
+ * becomes of them, until maps_flows_close(). NULL: they cannot be, logged. */
 struct maps_flows {
 	struct xlb_flow_set *set;
 	uint32_t n;		/* sets, a power of two */
+	struct xlb_nat *nat;
+	uint32_t rows;		/* the same */
 };
 struct maps_flows *maps_flows_open(struct maps *m);
 /* The entry of one flow in it; 0: none. */
 uint64_t maps_flows_find(const struct maps *m, const struct maps_flows *f,
     const struct lookup_flow *flow, uint32_t service_flags);
+/* The same of NAT's; word 0: none. */
+void maps_flows_nat(const struct maps *m, const struct maps_flows *f,
+    const struct lookup_flow *flow, struct xlb_nat *out);
 void maps_flows_close(struct maps_flows *f);	/* NULL is allowed */
 
 /* Health verdicts. The table is in `a`, sorted. 0, or -errno. */

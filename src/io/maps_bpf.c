@@ -23,6 +23,7 @@ const char *const map_name[MAP_IDS] = {
 	[MAP_FRAGMENTS] = "fragments", [MAP_RARE] = "rare",
 	[MAP_EVENTS] = "events", [MAP_EVENT_STATE] = "event_state",
 	[MAP_FLOWS] = "flows", [MAP_FLOW_STATS] = "flow_stats",
+	[MAP_NAT] = "nat",
 };
 
 static size_t
@@ -63,6 +64,8 @@ maps_attach(struct maps *m)
 		return -errno;
 	m->sweep = sweep_new(m->tables, m->ring_size);
 	rc = flows_map(m);
+	if (rc == 0)
+		rc = nat_map(m);
 	if (rc < 0)
 		return rc;
 	m->ncpu = libbpf_num_possible_cpus();
@@ -117,6 +120,7 @@ maps_close(struct maps *m)
 	ring_bury(m);
 	sweep_free(m->sweep);
 	flows_unmap(m);
+	nat_unmap(m);
 	for (i = 0; i < XLB_RINGS; i++) {
 		maps_unmap(m->ring[i].map, xlb_ring_bytes(m->ring_size));
 		if (m->ring[i].fd >= 0)
@@ -145,7 +149,8 @@ read_vips(const struct maps *m, struct arena *a, struct state *s)
 			continue;
 		v = arena_grow(a, &s->vip, s->nvip++, sizeof(*v));
 		memcpy(v->addr.b, row->addr, sizeof(v->addr.b));
-		v->id = row->id;
+		v->id = row->id & ~XLB_VIP_OWN;
+		v->own = (row->id & XLB_VIP_OWN) != 0;
 		v->flags = row->flags;
 	}
 }
@@ -184,6 +189,8 @@ read_services(const struct maps *m, struct arena *a, struct state *s)
 		to->ring = XLB_WORD_RING(row->word);
 		to->old_ring = XLB_WORD_OLD_RING(row->word);
 		to->flags = XLB_WORD_FLAGS(row->word);
+		to->backend_port = m->tables->backend_port[to->number %
+		    XLB_SERVICES];
 		key.id = to->vip_id;
 		v = bsearch(&want, by_id, s->nvip, sizeof(*by_id),
 		    vip_id_order);
@@ -207,6 +214,7 @@ read_backends(const struct maps *m, struct arena *a, struct state *s)
 		b->addr = addr;
 		b->number = i;
 		b->nexthop = m->tables->backend[i].nexthop;
+		b->sources = m->tables->backend[i].sources;
 		b->retired = m->tables->backend[i].flags & XLB_BACKEND_RETIRED;
 	}
 }
@@ -233,6 +241,36 @@ read_nexthops(const struct maps *m, struct arena *a, struct state *s)
 		memcpy(nh->mac, mac_vlan, sizeof(nh->mac));
 		nh->vlan = (uint16_t)(mac_vlan[6] << 8 | mac_vlan[7]);
 		nh->number = i;
+	}
+}
+
+static void
+read_nat(const struct maps *m, struct arena *a, struct state *s)
+{
+	const struct xlb_nexthop *row;
+	struct state_source *source;
+	struct state_door *door;
+	struct addr addr;
+	uint32_t i;
+
+	for (i = 0; i < XLB_NAT_SOURCES; i++) {
+		memcpy(addr.b, m->tables->source[i].addr, sizeof(addr.b));
+		if (addr_is_zero(&addr))
+			continue;
+		source = arena_grow(a, &s->source, s->nsource++,
+		    sizeof(*source));
+		source->addr = addr;
+		source->number = i;
+	}
+	for (i = 0; i < XLB_DOORS; i++) {
+		row = &m->tables->door[i];
+		if (!(row->flags & XLB_NEXTHOP_VALID))
+			continue;
+		door = arena_grow(a, &s->door, s->ndoor++, sizeof(*door));
+		door->ifindex = row->ifindex;
+		memcpy(door->mac, row->src_mac, sizeof(door->mac));
+		door->mtu = row->mtu;
+		door->number = i;
 	}
 }
 
@@ -287,6 +325,7 @@ maps_read(struct maps *m, struct arena *a, struct state *found)
 	read_services(m, a, found);
 	read_backends(m, a, found);
 	read_nexthops(m, a, found);
+	read_nat(m, a, found);
 	read_rings(m, a, found);
 	rc = read_ports(m, a, found);
 	if (rc < 0) {

@@ -73,6 +73,56 @@ port_del(struct maps *m, uint32_t ifindex)
 	return 0;
 }
 
+static int
+source_put(struct maps *m, const struct state_source *s)
+{
+	if (s->number >= XLB_NAT_SOURCES)
+		return -EINVAL;
+	memcpy(m->tables->source[s->number].addr, s->addr.b,
+	    sizeof(s->addr.b));
+	return 0;
+}
+
+static int
+source_del(struct maps *m, const struct state_source *s)
+{
+	int rc = settle(m);
+
+	if (rc == 0 && s->number < XLB_NAT_SOURCES)
+		memset(&m->tables->source[s->number], 0,
+		    sizeof(m->tables->source[s->number]));
+	return rc;
+}
+
+static int
+door_del(struct maps *m, const struct state_door *d)
+{
+	struct xlb_nexthop *to;
+
+	if (d->number >= XLB_DOORS)
+		return -EINVAL;
+	to = &m->tables->door[d->number];
+	__atomic_store_n(&to->flags, 0, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&to->ifindex, 0, __ATOMIC_SEQ_CST);
+	return 0;
+}
+
+static int
+door_put(struct maps *m, const struct state_door *d)
+{
+	struct xlb_nexthop *to;
+	int rc = door_del(m, d);
+
+	if (rc < 0)
+		return rc;
+	to = &m->tables->door[d->number];
+	memcpy(to->src_mac, d->mac, sizeof(to->src_mac));
+	to->mtu = d->mtu;
+	__atomic_store_n(&to->ifindex, d->ifindex, __ATOMIC_RELEASE);
+	__atomic_store_n(&to->flags, XLB_NEXTHOP_VALID, __ATOMIC_RELEASE);
+	return 0;
+}
+
 static struct xlb_nexthop
 nexthop_row(const struct state_nexthop *nh)
 {
@@ -162,6 +212,7 @@ backend_put(struct maps *m, uint32_t number, const struct state_backend *b)
 	if (to->nexthop != b->nexthop)
 		m->unsettled = true;
 	__atomic_store_n(&to->nexthop, b->nexthop, __ATOMIC_RELEASE);
+	__atomic_store_n(&to->sources, b->sources, __ATOMIC_RELEASE);
 	__atomic_store_n(&to->flags, 0, __ATOMIC_RELEASE);
 	sweep_backend_stays(m->sweep, number);
 	return 0;
@@ -183,6 +234,7 @@ backend_retire(struct maps *m, uint32_t number)
 	to = &m->tables->backend[number];
 	__atomic_store_n(&to->flags, XLB_BACKEND_RETIRED, __ATOMIC_RELEASE);
 	__atomic_store_n(&to->nexthop, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&to->sources, 0, __ATOMIC_RELEASE);
 	return 0;
 }
 
@@ -221,6 +273,7 @@ service_put(struct maps *m, const struct state_service *s)
 	if (old == NULL || XLB_WORD_NUMBER(old->word) != s->number)
 		stats_zero(m, &m->stats->service[s->number],
 		    sizeof(m->stats->service[s->number]));
+	m->tables->backend_port[s->number] = s->backend_port;
 	sweep_service_moves(m->sweep, s->number);
 	return table_service_put(m, service_key(s),
 	    XLB_SERVICE_WORD(s->number, s->ring, s->old_ring, s->flags));
@@ -238,6 +291,14 @@ maps_do(struct maps *m, const struct op *op)
 		return ring_roles(m, op->row);
 	case OP_PORT_PUT:
 		return port_put(m, op->id);
+	case OP_DOOR_PUT:
+		return door_put(m, op->row);
+	case OP_DOOR_DEL:
+		return door_del(m, op->row);
+	case OP_SOURCE_PUT:
+		return source_put(m, op->row);
+	case OP_SOURCE_DEL:
+		return source_del(m, op->row);
 	case OP_NEXTHOP_PUT:
 		return nexthop_put(m, op->id, op->row);
 	case OP_BACKEND_PUT:

@@ -13,7 +13,7 @@
 enum map_id {
 	MAP_TABLES, MAP_RING_TABLE, MAP_TX_PORTS, MAP_STATS, MAP_HEALTH,
 	MAP_GRACE, MAP_SAVED, MAP_FRAGMENTS, MAP_RARE, MAP_EVENTS,
-	MAP_EVENT_STATE, MAP_FLOWS, MAP_FLOW_STATS, MAP_IDS
+	MAP_EVENT_STATE, MAP_FLOWS, MAP_FLOW_STATS, MAP_NAT, MAP_IDS
 };
 extern const char *const map_name[MAP_IDS];	/* names of the pins */
 
@@ -44,6 +44,9 @@ struct maps {
 	bool unsettled;		/* a packet may hold what is no longer named */
 	struct xlb_flow_set *flows;
 	uint32_t sets;
+	struct xlb_nat *nat;
+	uint32_t nat_rows;
+	struct nat_sweep *nat_sweep;
 	struct sweep *sweep;
 };
 
@@ -95,6 +98,23 @@ void maps_hash(const struct xlb_settings *s, const struct lookup_flow *f,
 /* maps_flow.c */
 int flows_map(struct maps *m);
 void flows_unmap(struct maps *m);
+
+/* maps_nat.c */
+int nat_map(struct maps *m);
+void nat_unmap(struct maps *m);
+/* The live row of a client's flow with this hash; word 0: there is none. */
+void nat_row_find(const struct xlb_nat *table, uint32_t rows,
+    const struct lookup_flow *f, uint64_t hash, struct xlb_nat *out);
+void nat_take(struct maps *m, struct xlb_nat *table, uint32_t rows);
+/* Rows of live flows into a larger table. */
+struct nat_copy {
+	struct xlb_nat *to;
+	uint32_t rows;		/* of it, a power of two */
+	bool all;		/* not only what changed `since`, a tick */
+	uint32_t since;
+	bool used;		/* packets make rows there, too */
+};
+void nat_copy(const struct maps *m, const struct nat_copy *c);
 
 /* maps_do.c */
 int maps_grace(struct maps *m);

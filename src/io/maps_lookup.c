@@ -99,6 +99,25 @@ entry_find(struct maps *m, const struct lookup_hash *h, uint64_t *entry)
 	return 0;
 }
 
+/* Flows of NAT are in a table of their own, and in no other. */
+static void
+nat_decide(const struct maps *m, const struct lookup_flow *f,
+    const struct lookup_in *in, struct maps_found *out)
+{
+	uint32_t n;
+
+	out->entry = 0;
+	out->backend = XLB_SLOT_CUR(out->word);
+	out->why = out->backend != 0 ? LOOKUP_RING : LOOKUP_NO_BACKEND;
+	nat_row_find(m->nat, m->nat_rows, f, out->hash.flow, &out->nat);
+	n = out->nat.backend % XLB_BACKENDS;
+	if (out->nat.word == 0 || !(XLB_MEMBER_BITS(in->member[n / 16], n) &
+	    XLB_MEMBER_KEEPS))
+		return;
+	out->backend = n;
+	out->why = LOOKUP_ENTRY;
+}
+
 int
 maps_lookup(struct maps *m, const struct lookup_flow *f,
     struct maps_found *out)
@@ -129,6 +148,9 @@ maps_lookup(struct maps *m, const struct lookup_flow *f,
 	out->entry = in.entry;
 	out->now = in.now;
 	out->backend = lookup_decide(&in, &out->why);
+	memset(&out->nat, 0, sizeof(out->nat));
+	if (XLB_WORD_FLAGS(s->word) & XLB_SERVICE_NAT)
+		nat_decide(m, f, &in, out);
 	return 0;
 }
 
@@ -154,23 +176,31 @@ maps_ring_count(struct maps *m, uint32_t number, struct maps_ring_count *out)
 	return 0;
 }
 
+/* All of an array, and how many elements it has; NULL: it cannot be. */
+static void *
+table_map(int fd, size_t size, uint32_t *n)
+{
+	struct bpf_map_info info = { 0 };
+	uint32_t len = sizeof(info);
+
+	if (bpf_obj_get_info_by_fd(fd, &info, &len) < 0)
+		return NULL;
+	*n = info.max_entries;
+	return maps_map(fd, (size_t)*n * size);
+}
+
 struct maps_flows *
 maps_flows_open(struct maps *m)
 {
 	struct maps_flows *f = calloc(1, sizeof(*f));
-	struct bpf_map_info info = { 0 };
-	uint32_t len = sizeof(info);
 
 	if (f == NULL)
 		fatal("maps");
-	if (bpf_obj_get_info_by_fd(m->fd[MAP_FLOWS], &info, &len) == 0) {
-		f->n = info.max_entries;
-		f->set = maps_map(m->fd[MAP_FLOWS], (size_t)f->n *
-		    sizeof(*f->set));
-	}
-	if (f->set == NULL) {
+	f->set = table_map(m->fd[MAP_FLOWS], sizeof(*f->set), &f->n);
+	f->nat = table_map(m->fd[MAP_NAT], sizeof(*f->nat), &f->rows);
+	if (f->set == NULL || f->nat == NULL) {
 		log_warn("maps: flows");
-		free(f);
+		maps_flows_close(f);
 		return NULL;
 	}
 	return f;
@@ -187,10 +217,21 @@ maps_flows_find(const struct maps *m, const struct maps_flows *f,
 }
 
 void
+maps_flows_nat(const struct maps *m, const struct maps_flows *f,
+    const struct lookup_flow *flow, struct xlb_nat *out)
+{
+	struct lookup_hash h;
+
+	maps_hash(&m->tables->settings, flow, 0, &h);
+	nat_row_find(f->nat, f->rows, flow, h.flow, out);
+}
+
+void
 maps_flows_close(struct maps_flows *f)
 {
 	if (f == NULL)
 		return;
 	maps_unmap(f->set, (size_t)f->n * sizeof(*f->set));
+	maps_unmap(f->nat, (size_t)f->rows * sizeof(*f->nat));
 	free(f);
 }

@@ -213,7 +213,7 @@ table_vip_put(struct maps *m, const struct state_vip *v)
 		memcpy(row->addr, v->addr.b, sizeof(row->addr));
 	}
 	__atomic_store_n(&row->flags, v->flags, __ATOMIC_RELAXED);
-	word_set(m, TABLE_VIP, i, v->id);
+	word_set(m, TABLE_VIP, i, v->id | (v->own ? XLB_VIP_OWN : 0));
 	return 0;
 }
 
@@ -224,7 +224,7 @@ table_vip_del(struct maps *m, const struct state_vip *v)
 
 	/* the address may have another id by now: that one stays */
 	if (table_probe(m, TABLE_VIP, at, v->addr.b, &i) != 1 ||
-	    m->tables->vip[i].id != v->id)
+	    (m->tables->vip[i].id & ~XLB_VIP_OWN) != v->id)
 		return 0;
 	table_del(m, TABLE_VIP, i);
 	source_count(m, &v->addr, -1);

@@ -17,6 +17,8 @@ struct prog_config {
 	const char *bpf_dir;	/* used whole, nothing is appended */
 	uint32_t ring_size;
 	uint32_t flow_entries;	/* of the flow table: a power of two */
+	bool nat;		/* a service needs the table of NAT, which then
+				 * has as many rows */
 	uint64_t seed;
 	uint8_t hash_key[16];
 	bool frags;		/* mark the program xdp.frags */
@@ -31,7 +33,7 @@ struct prog_config {
  */
 int prog_open(const struct prog_config *c, struct prog **out);
 
-/* A larger flow table in the place of the one in use, with its entries; packets
+/* Larger tables of flows in the place of those in use, with their entries; packets
  * go on. 0 (it may have been large enough), or -errno after logging why: then it
  * is the one that was. */
 int prog_grow(struct prog *p, const struct prog_config *c);

@@ -70,6 +70,7 @@ int
 load_init(const struct prog_config *c, struct load *l)
 {
 	uint32_t sets = c->flow_entries / XLB_FLOW_WAYS;
+	uint32_t rows = c->nat ? c->flow_entries : XLB_NAT_ROWS_MIN;
 	struct bpf_map *ring;
 	int i, rc, cpus;
 
@@ -83,11 +84,14 @@ load_init(const struct prog_config *c, struct load *l)
 		return -errno;
 	l->skel->rodata->ring_size = c->ring_size;
 	l->skel->rodata->flow_mask = sets - 1;
+	l->skel->rodata->nat_mask = rows - 1;
 	cpus = libbpf_num_possible_cpus();
 	rc = cpus < 0 ? cpus :
 	    bpf_map__set_max_entries(l->skel->maps.stats, (uint32_t)cpus);
 	if (rc == 0)
 		rc = bpf_map__set_max_entries(l->skel->maps.flows, sets);
+	if (rc == 0)
+		rc = bpf_map__set_max_entries(l->skel->maps.nat, rows);
 	if (rc < 0)
 		return rc;
 	load_specs(l);
@@ -195,20 +199,39 @@ flows_adopt(struct load *l)
 	return bpf_map__set_max_entries(l->skel->maps.flows, info.max_entries);
 }
 
-int
-load_pins(struct load *l)
+/* It may be larger, since services that needed it may be gone; and smaller, as
+ * above. */
+static int
+nat_adopt(struct load *l)
 {
-	return load_pins_but(l, MAP_IDS);
+	struct bpf_map_info info;
+	uint32_t len = sizeof(info);
+
+	memset(&info, 0, sizeof(info));
+	if (bpf_obj_get_info_by_fd(l->fd[MAP_NAT], &info, &len) < 0)
+		return -errno;
+	if (info.max_entries < XLB_NAT_ROWS_MIN ||
+	    (info.max_entries & (info.max_entries - 1)) != 0)
+		return 0;	/* map_check() says so */
+	l->spec[MAP_NAT].max = info.max_entries;
+	l->skel->rodata->nat_mask = info.max_entries - 1;
+	return bpf_map__set_max_entries(l->skel->maps.nat, info.max_entries);
 }
 
 int
-load_pins_but(struct load *l, enum map_id but)
+load_pins(struct load *l)
+{
+	return load_pins_but(l, 0);
+}
+
+int
+load_pins_but(struct load *l, uint32_t but)
 {
 	char path[MAPS_PATH_MAX];
 	int i, rc;
 
 	for (i = 0; i < MAP_IDS; i++) {
-		if (i == (int)but)
+		if (but >> i & 1)
 			continue;
 		l->fd[i] = bpf_obj_get(pin_path(path, l->c->bpf_dir, "%s",
 		    map_name[i]));
@@ -220,7 +243,8 @@ load_pins_but(struct load *l, enum map_id but)
 		l->pinned[i] = l->fd[i] >= 0;
 		if (!l->pinned[i])
 			continue;
-		rc = i == MAP_FLOWS ? flows_adopt(l) : 0;
+		rc = i == MAP_FLOWS ? flows_adopt(l) :
+		    i == MAP_NAT ? nat_adopt(l) : 0;
 		if (rc == 0)
 			rc = map_check(l->fd[i], map_name[i], &l->spec[i]);
 		if (rc < 0)

@@ -31,7 +31,7 @@ struct load {
 int load_init(const struct prog_config *c, struct load *l);
 /* Opens what is pinned and looks whether it is what we need. */
 int load_pins(struct load *l);
-int load_pins_but(struct load *l, enum map_id but);	/* which is left out */
+int load_pins_but(struct load *l, uint32_t but);	/* bits: left out */
 int load_run(struct load *l);	/* program and missing maps into the kernel */
 int load_pin(struct load *l);	/* pins the maps that were not */
 void load_fini(struct load *l);	/* after any of them */

@@ -62,6 +62,14 @@ maps_read(struct maps *m, struct arena *a, struct state *s)
 		s->ring[s->nring].roles = m->ring[i].roles;
 		s->ring[s->nring++].slot = m->ring[i].slot;
 	}
+	for (i = 0; i < XLB_NAT_SOURCES; i++) {
+		if (!addr_is_zero(&m->source[i].addr))
+			*(struct state_source *)arena_grow(a, &s->source,
+			    s->nsource++, sizeof(*s->source)) = m->source[i];
+		if (m->door[i].ifindex != 0)
+			*(struct state_door *)arena_grow(a, &s->door,
+			    s->ndoor++, sizeof(*s->door)) = m->door[i];
+	}
 	s->port = arena_dup(a, m->port, sizeof(m->port));
 	s->nport = m->nport;
 	state_sort(s);
@@ -260,6 +268,42 @@ port_do(struct maps *m, const struct op *op)
 }
 
 static int
+source_do(struct maps *m, const struct op *op)
+{
+	const struct state_source *s = op->row;
+	struct state_source *row = &m->source[op->id % XLB_NAT_SOURCES];
+	bool there = !addr_is_zero(&row->addr);
+
+	if (op->id >= XLB_NAT_SOURCES || op->id != s->number)
+		return broken(m, "source: number");
+	if (there != (op->kind == OP_SOURCE_DEL))
+		return broken(m, "source: there, or not there");
+	*row = *s;
+	if (op->kind == OP_SOURCE_DEL)
+		memset(row, 0, sizeof(*row));
+	return 0;
+}
+
+static int
+door_do(struct maps *m, const struct op *op)
+{
+	const struct state_door *d = op->row;
+	struct state_door *row = &m->door[op->id % XLB_DOORS];
+	bool there = row->ifindex != 0;
+
+	if (op->id >= XLB_DOORS || op->id != d->number)
+		return broken(m, "door: number");
+	if (there != (op->kind == OP_DOOR_DEL || op->known))
+		return broken(m, "door: there, or not there");
+	if (there && row->ifindex != d->ifindex)
+		return broken(m, "door: another one has the number");
+	*row = *d;
+	if (op->kind == OP_DOOR_DEL)
+		memset(row, 0, sizeof(*row));
+	return 0;
+}
+
+static int
 grace_do(struct maps *m)
 {
 	memset(m->old_vip, 0, sizeof(m->old_vip));
@@ -286,6 +330,12 @@ maps_do(struct maps *m, const struct op *op)
 	case OP_PORT_PUT:
 	case OP_PORT_DEL:
 		return port_do(m, op);
+	case OP_SOURCE_PUT:
+	case OP_SOURCE_DEL:
+		return source_do(m, op);
+	case OP_DOOR_PUT:
+	case OP_DOOR_DEL:
+		return door_do(m, op);
 	case OP_NEXTHOP_PUT:
 	case OP_NEXTHOP_DEL:
 		return nexthop_do(m, op);

@@ -30,6 +30,8 @@ struct maps {
 	struct state_backend backend[MEM_ROWS];	/* by number; number 0: free */
 	struct state_nexthop nexthop[MEM_ROWS];
 	struct mem_ring ring[MEM_RINGS];
+	struct state_source source[XLB_NAT_SOURCES];
+	struct state_door door[XLB_DOORS];
 	uint32_t port[MEM_ROWS];
 	size_t nport;
 	/* freed, and not to be used again before a grace period */

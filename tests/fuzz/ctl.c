@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "core/arena.h"
+#include "core/nat_sweep.h"
 #include "core/state.h"
 #include "daemon/daemon.h"
 #include "io/conf_file.h"
@@ -23,6 +24,7 @@
 #include "io/maps.h"
 
 #define SETS 4
+#define ROWS XLB_NAT_ROWS_MIN
 #define TURNS 64
 
 static const char yaml[] =
@@ -38,6 +40,8 @@ static const char yaml[] =
 static struct daemon d;
 static uint64_t reloads[COUNT_RELOADS];
 static struct xlb_flow_set flows[SETS];
+static struct xlb_nat rows[ROWS];
+static struct nat_sweep *nat;
 static char dir[] = "/tmp/xlb-fuzz-XXXXXX";
 
 /* The node: one next hop, all maps empty. */
@@ -103,7 +107,7 @@ maps_flows(const struct maps *m, uint32_t *sets)
 struct maps_flows *
 maps_flows_open(struct maps *m)
 {
-	static struct maps_flows f = { flows, SETS };
+	static struct maps_flows f = { flows, SETS, rows, ROWS };
 
 	(void)m;
 	return &f;
@@ -113,6 +117,30 @@ void
 maps_flows_close(struct maps_flows *f)
 {
 	(void)f;
+}
+
+void
+maps_flows_nat(const struct maps *m, const struct maps_flows *f,
+    const struct lookup_flow *flow, struct xlb_nat *out)
+{
+	(void)m, (void)f;
+	memset(out, 0, sizeof(*out));
+	out->word = flow->sport % 5;
+	out->backend = flow->sport % 7;
+}
+
+struct nat_sweep *
+maps_nat(struct maps *m)
+{
+	(void)m;
+	return nat;
+}
+
+uint32_t
+maps_nat_rows(const struct maps *m)
+{
+	(void)m;
+	return ROWS;
 }
 
 uint64_t
@@ -284,6 +312,7 @@ static void
 end(void)
 {
 	ctl_close(d.ctl);
+	nat_sweep_free(nat);
 	if (chdir(dir) == 0) {
 		unlink("xlb.lock");
 		unlink("overrides");
@@ -295,6 +324,7 @@ end(void)
 static void
 begin(void)
 {
+	static const struct xlb_tables tables;
 	struct diag dg;
 	struct state found;
 	json_t *sources = json_pack("[{s:s, s:s}]", "name", "f", "text", yaml);
@@ -308,6 +338,7 @@ begin(void)
 	FUZZ_CHECK(d.config != NULL);
 	d.arena = arena_new();
 	d.rings = ring_cache_new();
+	nat = nat_sweep_new(&tables);
 	FUZZ_CHECK(reconcile_try(&d, d.config->conf, d.arena, &found,
 	    &d.wanted, &dg) == 0);
 	d.link = calloc(1, sizeof(*d.link));

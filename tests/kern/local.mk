@@ -24,6 +24,11 @@ tests_kern_test_prog_SOURCES = tests/kern/test_prog.c $(KERN_SOURCES)
 tests_kern_test_prog_CPPFLAGS = $(KERN_CPPFLAGS)
 tests_kern_test_prog_LDADD = $(KERN_LIBS)
 
+KERN_TESTS += tests/kern/test_prog_nat
+tests_kern_test_prog_nat_SOURCES = tests/kern/test_prog_nat.c $(KERN_SOURCES)
+tests_kern_test_prog_nat_CPPFLAGS = $(KERN_CPPFLAGS)
+tests_kern_test_prog_nat_LDADD = $(KERN_LIBS)
+
 KERN_TESTS += tests/kern/test_maps
 tests_kern_test_maps_SOURCES = tests/kern/test_maps.c $(KERN_SOURCES)
 tests_kern_test_maps_CPPFLAGS = $(KERN_CPPFLAGS)

@@ -567,6 +567,98 @@ what_a_path_carries_is_its_own(void **state)
 	in.paths = NULL;
 }
 
+static const struct state_vip *
+vip_of(const struct state *s, const char *text)
+{
+	struct addr x = ip(text);
+	size_t i;
+
+	for (i = 0; i < s->nvip; i++)
+		if (addr_cmp(&s->vip[i].addr, &x) == 0)
+			return &s->vip[i];
+	return NULL;
+}
+
+#define NAT "services: [{name: w, addresses: [192.0.2.1], listen: [tcp/80]," \
+	" pool: p, forward: nat, backend_port: 8080}]\n"
+#define BOTH "pools: {p: {backends: [{name: b1, address: 10.0.0.1}, " \
+	"{name: b2, address: 10.0.0.2}]}, q: {backends: " \
+	"[{name: b3, address: 10.0.0.3}]}}\n"
+
+/* What NAT sends from: by default the route's, in a pool that NAT sends to. */
+static void
+nat_has_addresses_and_doors(void **state)
+{
+	const struct state_vip *v;
+	struct state s;
+
+	(void)state;
+	conf(HEAD NAT BOTH);
+	hop_add("10.0.0.1", HOP_OK);
+	hop_add("10.0.0.2", HOP_OK)->nexthop.src = ip("10.9.9.9");
+	hop_add("10.0.0.3", HOP_OK);
+	in.door[0] = (struct state_door){ .ifindex = 7, .mtu = 1500 };
+	in.ndoor = 1;
+	s = build();
+	assert_int_equal(s.nsource, 2);
+	assert_int_equal(s.backend[0].sources, 1 << s.source[0].number);
+	assert_int_equal(s.backend[1].sources, 1 << s.source[1].number);
+	assert_int_equal(s.backend[2].sources, 0);
+	assert_int_equal(s.ndoor, 1);
+	assert_int_equal(s.nport, 2);	/* 2: the next hops'; 7: the door's */
+	v = vip_of(&s, "10.9.9.9");
+	assert_true(v != NULL && v->own && v->flags == XLB_VIP_SOURCE);
+	v = vip_of(&s, "192.0.2.1");
+	assert_true(v != NULL && !v->own && v->flags == 0);
+	assert_int_equal(s.service[0].backend_port, 8080);
+	assert_int_equal(s.service[0].flags,
+	    XLB_FORWARD_NAT | XLB_SERVICE_NAT);
+	conf("nat: {source_ipv4: [10.0.0.7, 10.0.0.8]}\n" HEAD NAT BOTH);
+	s = build();
+	assert_int_equal(s.nsource, 2);
+	assert_int_equal(s.backend[0].sources, 3);
+	assert_int_equal(s.backend[1].sources, 3);
+	/* the host's own address as a VIP */
+	conf("nat: {source_ipv4: [10.0.0.7]}\n" HEAD BOTH "services: [{name: w,"
+	    " addresses: [10.0.0.254], listen: [tcp/80], pool: p, forward: "
+	    "nat}, {name: x, addresses: [10.0.0.6], listen: [tcp/80], pool: q}"
+	    "]\n");
+	s = build();
+	assert_int_equal(s.nvip, 3);
+	conf(HEAD WEB BOTH);
+	s = build();
+	assert_int_equal(s.nsource + s.ndoor, 0);
+	assert_int_equal(s.nvip, 1);
+}
+
+/* An address that is not wanted stays as long as flows have it, by its number. */
+static void
+nat_keeps_what_flows_have(void **state)
+{
+	struct state s;
+
+	(void)state;
+	conf("nat: {source_ipv4: [10.0.0.7, 10.0.0.8]}\n" HEAD NAT BOTH);
+	hop_add("10.0.0.1", HOP_OK);
+	s = build();
+	assert_int_equal(s.source[1].number, 1);
+	found = s;
+	found.nring = 0;
+	conf("nat: {source_ipv4: [10.0.0.6, 10.0.0.8]}\n" HEAD NAT BOTH);
+	in.named_sources = 1;
+	s = build();
+	assert_int_equal(s.nsource, 3);
+	assert_int_equal(s.source[1].number, 0);	/* 10.0.0.7 */
+	assert_int_equal(s.source[2].number, 1);
+	assert_int_equal(s.source[0].number, 2);
+	assert_int_equal(s.backend[0].sources, 1 << 1 | 1 << 2);
+	assert_true(vip_of(&s, "10.0.0.7")->own);
+	in.named_sources = 0;
+	s = build();
+	assert_int_equal(s.nsource, 2);
+	assert_null(vip_of(&s, "10.0.0.7"));
+}
+
 static void
 settings_are_as_the_program_wants_them(void **state)
 {
@@ -779,6 +871,8 @@ main(void)
 		CASE(addresses_say_what_listens),
 		CASE(the_tunnels_mtu_is_the_ways_if_it_is_less),
 		CASE(what_a_path_carries_is_its_own),
+		CASE(nat_has_addresses_and_doors),
+		CASE(nat_keeps_what_flows_have),
 		CASE(settings_are_as_the_program_wants_them),
 		CASE(what_would_move_every_flow_is_refused),
 		CASE(nodes_agree_without_talking),
