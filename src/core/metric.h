@@ -123,6 +123,14 @@
 	    "1 while every packet is looked up because many flows are unknown") \
 	X(FLOW_SURGE_SECONDS, "xlb_flow_surge_seconds_total", COUNTER, \
 	    "seconds of that") \
+	X(NAT_ROWS, "xlb_nat_table_rows", GAUGE, \
+	    "size of the table of NAT, of which a flow takes two rows") \
+	X(NAT_USED, "xlb_nat_table_used_rows", GAUGE, \
+	    "rows that are not empty, when they were last counted: every ten " \
+	    "seconds or so") \
+	X(NAT_FLOWS, "xlb_nat_flows", GAUGE, \
+	    "flows that NAT has with this address of the node, at that time", \
+	    "address") \
 	X(ADDRESS_WANTED, "xlb_address_wanted", GAUGE, \
 	    "1 if the address is to be announced", "address") \
 	X(ADDRESS_IN_BIRD, "xlb_address_in_bird", GAUGE, \

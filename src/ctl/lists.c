@@ -383,6 +383,8 @@ flows_print(const json_t *result, bool colour)
 	    all > 0 ? 100 * (double)number(result, "flows") / (double)all : 0,
 	    number(result, "established"), number(result, "opening"),
 	    number(result, "closing"));
+	if (number(result, "nat") > 0)
+		printf("%lld flows of NAT\n\n", number(result, "nat"));
 	grid_cell(g, TINT_HEAD, "LAST USED");
 	grid_cell(g, TINT_HEAD, "FLOWS");
 	json_object_foreach(ages, age, n) {

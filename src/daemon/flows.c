@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Counts the flows in the table, or finds a client's, in slices that hold the
+/* Counts the flows in the tables, or finds a client's, in slices that hold the
  * loop for less than a millisecond each. */
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -35,9 +35,10 @@ struct flows_scan {
 	struct ctl_request *rq;
 	sd_event_source *next;
 	struct maps_flows *flows;
-	uint32_t at;		/* set */
+	uint32_t at;		/* set, and behind the last one a row of NAT's */
 	uint64_t now;
-	uint64_t established, opening, closing;
+	uint64_t established, opening, closing;	/* of the flow table */
+	uint64_t nat;
 	uint64_t age[AGES];
 	struct flows_of {
 		uint32_t flows, idle, ended;
@@ -60,12 +61,27 @@ entry_dead(uint64_t entry, uint64_t age)
 	return age > life << XLB_FLOW_TICK_SHIFT;
 }
 
+/* A flow of this backend, last used so long ago. */
+static void
+flow_count(struct flows_scan *s, uint32_t backend, uint64_t age, bool closing)
+{
+	struct flows_of *of = &s->backend[backend];
+	size_t i = 0;
+
+	while (age >= age_row[i].below && i + 1 < AGES)
+		i++;
+	s->age[i]++;
+	of->flows++;
+	if (closing && age >= ENDED_NS)
+		of->ended++;
+	else if (age >= IDLE_NS)
+		of->idle++;
+}
+
 static void
 entry_count(struct flows_scan *s, uint64_t entry)
 {
 	uint64_t age = lookup_age(entry, s->now);
-	struct flows_of *of;
-	size_t i = 0;
 
 	if (XLB_FLOW_BACKEND(entry) == 0 ||
 	    XLB_FLOW_BACKEND(entry) >= XLB_BACKENDS || entry_dead(entry, age))
@@ -76,15 +92,37 @@ entry_count(struct flows_scan *s, uint64_t entry)
 		s->established++;
 	else
 		s->opening++;
-	while (age >= age_row[i].below && i + 1 < AGES)
-		i++;
-	s->age[i]++;
-	of = &s->backend[XLB_FLOW_BACKEND(entry)];
-	of->flows++;
-	if ((entry & XLB_FLOW_CLOSING) && age >= ENDED_NS)
-		of->ended++;
-	else if (age >= IDLE_NS)
-		of->idle++;
+	flow_count(s, XLB_FLOW_BACKEND(entry), age,
+	    (entry & XLB_FLOW_CLOSING) != 0);
+}
+
+/* By the direction that was used last. */
+static uint64_t
+row_age(const struct flows_scan *s, uint64_t word, uint64_t back)
+{
+	uint32_t now = (uint32_t)(s->now >> XLB_FLOW_TICK_SHIFT);
+	uint32_t age = xlb_nat_age(word, now), other = xlb_nat_age(back, now);
+
+	return (uint64_t)(age < other ? age : other) << XLB_FLOW_TICK_SHIFT;
+}
+
+/* The row of the client's direction stands for the flow. */
+static void
+row_count(struct flows_scan *s, uint32_t at)
+{
+	const struct xlb_nat *row = &s->flows->nat[at];
+	uint64_t word = __atomic_load_n(&row->word, __ATOMIC_ACQUIRE), back = 0;
+	uint32_t now = (uint32_t)(s->now >> XLB_FLOW_TICK_SHIFT);
+
+	if (!(word & XLB_NAT_FORWARD) || (word & (XLB_NAT_BUSY | XLB_NAT_GONE)))
+		return;
+	if (nat_pair(s->flows->nat, s->flows->rows, at))
+		back = s->flows->nat[row->peer].word;
+	if (back == 0 || (xlb_nat_old(word, now) && xlb_nat_old(back, now)))
+		return;
+	s->nat++;
+	flow_count(s, row->backend % XLB_BACKENDS, row_age(s, word, back),
+	    (word & XLB_NAT_CLOSING) != 0);
 }
 
 static void
@@ -120,13 +158,13 @@ scan_result(const struct flows_scan *s)
 	for (i = 0; i < AGES; i++)
 		json_object_set_new(ages, age_row[i].name,
 		    json_integer((json_int_t)s->age[i]));
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:o, s:o}",
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}",
 	    "entries", (json_int_t)s->flows->n * XLB_FLOW_WAYS,
 	    "flows", (json_int_t)(s->established + s->opening + s->closing),
 	    "established", (json_int_t)s->established,
 	    "opening", (json_int_t)s->opening,
-	    "closing", (json_int_t)s->closing, "ages", ages,
-	    "backends", list);
+	    "closing", (json_int_t)s->closing,
+	    "nat", (json_int_t)s->nat, "ages", ages, "backends", list);
 }
 
 static uint64_t
@@ -138,32 +176,35 @@ clock_ns(void)
 	return (uint64_t)ts.tv_sec * NS + (uint64_t)ts.tv_nsec;
 }
 
-/* The next sets; false: that was all. */
+/* The next sets and rows; false: that was all. */
 static bool
 count_some(struct flows_scan *s)
 {
-	uint32_t i, way;
+	uint32_t end = s->flows->n + s->flows->rows, i, way;
 
-	for (i = 0; i < AT_ONCE && s->at < s->flows->n; i++, s->at++)
+	for (i = 0; i < AT_ONCE && s->at < end; i++, s->at++) {
+		if (s->at >= s->flows->n) {
+			row_count(s, s->at - s->flows->n);
+			continue;
+		}
 		for (way = 0; way < XLB_FLOW_WAYS; way++)
 			entry_count(s, __atomic_load_n(
 			    &s->flows->set[s->at].entry[way],
 			    __ATOMIC_RELAXED));
-	return s->at < s->flows->n;
+	}
+	return s->at < end;
 }
 
 static void
-found_add(struct flows_scan *s, const struct lookup_flow *f, uint64_t entry)
+found_add(struct flows_scan *s, const struct lookup_flow *f, uint32_t number,
+    uint64_t age, bool confirmed, bool closing)
 {
-	uint64_t age = lookup_age(entry, s->now);
 	const struct state *w = &s->d->wanted;
 	json_t *backend = json_null();
 	size_t i;
 
-	if (entry_dead(entry, age))
-		return;
 	for (i = 0; i < w->nbackend; i++)
-		if (w->backend[i].number == XLB_FLOW_BACKEND(entry))
+		if (w->backend[i].number == number)
 			backend = addr_json(&w->backend[i].addr);
 	json_array_append_new(s->found, json_pack(
 	    "{s:s, s:I, s:o, s:I, s:o, s:b, s:b, s:I}",
@@ -171,9 +212,33 @@ found_add(struct flows_scan *s, const struct lookup_flow *f, uint64_t entry)
 	    "source_port", (json_int_t)f->sport,
 	    "destination", addr_json(&f->dst),
 	    "destination_port", (json_int_t)f->dport, "backend", backend,
-	    "confirmed", (entry & XLB_FLOW_CONFIRMED) != 0,
-	    "closing", (entry & XLB_FLOW_CLOSING) != 0,
+	    "confirmed", confirmed, "closing", closing,
 	    "age", (json_int_t)(age / NS)));
+}
+
+/* Is it known, to the service with these flags? */
+static void
+flow_try(struct flows_scan *s, const struct lookup_flow *f, uint32_t flags)
+{
+	const struct maps *m = prog_maps(s->d->prog);
+	struct xlb_nat row;
+	uint64_t entry, age;
+
+	if (flags & XLB_SERVICE_NAT) {
+		maps_flows_nat(m, s->flows, f, &row);
+		if (row.word != 0)
+			found_add(s, f, row.backend,
+			    row_age(s, row.word, row.word),
+			    (row.word & XLB_NAT_ESTABLISHED) != 0,
+			    (row.word & XLB_NAT_CLOSING) != 0);
+		return;
+	}
+	entry = maps_flows_find(m, s->flows, f, flags);
+	age = lookup_age(entry, s->now);
+	if (entry != 0 && !entry_dead(entry, age))
+		found_add(s, f, XLB_FLOW_BACKEND(entry), age,
+		    (entry & XLB_FLOW_CONFIRMED) != 0,
+		    (entry & XLB_FLOW_CLOSING) != 0);
 }
 
 /* The next ports of the client, to the next service; false: that was all. A
@@ -185,7 +250,6 @@ try_some(struct flows_scan *s)
 	const struct state *w = &s->d->wanted;
 	const struct state_service *row;
 	struct lookup_flow f = { .src = s->client };
-	uint64_t entry;
 	uint32_t i;
 
 	if (s->service >= w->nservice)
@@ -202,10 +266,7 @@ try_some(struct flows_scan *s)
 	f.proto = row->proto;
 	for (i = 0; i < AT_ONCE && s->port <= UINT16_MAX; i++, s->port++) {
 		f.sport = (uint16_t)s->port;
-		entry = maps_flows_find(prog_maps(s->d->prog), s->flows, &f,
-		    row->flags);
-		if (entry != 0)
-			found_add(s, &f, entry);
+		flow_try(s, &f, row->flags);
 	}
 	if (s->port > UINT16_MAX) {
 		s->port = 0;

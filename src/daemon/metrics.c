@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "core/nat_sweep.h"
 #include "core/reason.h"
 #include "daemon/document.h"
 #include "daemon/metrics.h"
@@ -316,6 +317,25 @@ metric_flows(struct document *doc, enum metric m, size_t i)
 	default:
 		put(doc, m, *d->count.surge);
 	}
+}
+
+void
+metric_nat(struct document *doc, enum metric m, size_t i)
+{
+	(void)i;
+	put(doc, m, m == METRIC_NAT_ROWS ? maps_nat_rows(maps_of(doc)) :
+	    nat_sweep_result(maps_nat(maps_of(doc)))->used);
+}
+
+void
+metric_nat_source(struct document *doc, enum metric m, size_t i)
+{
+	const struct state_source *s = &doc->d->wanted.source[i];
+	char addr[ADDR_STR_MAX];
+
+	put_named(doc, m, addr_print(&s->addr, addr),
+	    nat_sweep_result(maps_nat(maps_of(doc)))->source[s->number %
+	    XLB_NAT_SOURCES]);
 }
 
 /* ---- announcements ---- */

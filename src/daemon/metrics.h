@@ -21,6 +21,8 @@ void metric_backend(struct document *doc, enum metric m, size_t i);
 void metric_pool(struct document *doc, enum metric m, size_t i);
 void metric_ring(struct document *doc, enum metric m, size_t i);
 void metric_flows(struct document *doc, enum metric m, size_t i);
+void metric_nat(struct document *doc, enum metric m, size_t i);
+void metric_nat_source(struct document *doc, enum metric m, size_t i);
 void metric_address(struct document *doc, enum metric m, size_t i);
 void metric_bird_status(struct document *doc, enum metric m, size_t i);
 void metric_bird(struct document *doc, enum metric m, size_t i);

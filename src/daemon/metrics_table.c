@@ -6,7 +6,7 @@
 enum rows {
 	ROWS_ONE, ROWS_INTERFACE, ROWS_RELOAD, ROWS_SERVICE, ROWS_MEMBER,
 	ROWS_BACKEND, ROWS_POOL, ROWS_RING, ROWS_ADDRESS, ROWS_BIRD_STATUS,
-	ROWS_SESSION, ROWS_OBJECT, ROWS_CHECK
+	ROWS_SESSION, ROWS_OBJECT, ROWS_CHECK, ROWS_SOURCE
 };
 
 static const struct {
@@ -57,6 +57,9 @@ static const struct {
 	[METRIC_FLOW_UNKNOWN] = { metric_flows, ROWS_ONE },
 	[METRIC_FLOW_SURGE] = { metric_flows, ROWS_ONE },
 	[METRIC_FLOW_SURGE_SECONDS] = { metric_flows, ROWS_ONE },
+	[METRIC_NAT_ROWS] = { metric_nat, ROWS_ONE },
+	[METRIC_NAT_USED] = { metric_nat, ROWS_ONE },
+	[METRIC_NAT_FLOWS] = { metric_nat_source, ROWS_SOURCE },
 	[METRIC_ADDRESS_WANTED] = { metric_address, ROWS_ADDRESS },
 	[METRIC_ADDRESS_IN_BIRD] = { metric_address, ROWS_ADDRESS },
 	[METRIC_ADDRESS_EXPORTED] = { metric_address, ROWS_ADDRESS },
@@ -116,6 +119,8 @@ metrics_rows(const struct document *doc, size_t part)
 		return DRIFT_KINDS;
 	case ROWS_CHECK:
 		return c->ncheck;
+	case ROWS_SOURCE:
+		return d->wanted.nsource;
 	}
 	return 0;
 }

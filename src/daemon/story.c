@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What a pass changes, told in the log: slots that move, pools, backends that
- * cannot be reached, addresses. Health tells of itself. */
+ * cannot be reached, addresses, also those that NAT sends from. Health tells of
+ * itself. */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,20 +12,36 @@
 #define OBJECT_MAX 160
 #define WHY_MAX 192
 
+static void
+source_tell(const struct state_source *s, bool more)
+{
+	char text[ADDR_STR_MAX];
+
+	log_info("nat: %s %s", more ? "sends from" : "no flow is left with",
+	    addr_print(&s->addr, text));
+}
+
+static void
+ring_tell(const struct op_ring *ring)
+{
+	if (ring->moved > 0)
+		log_info("pool %s: %u of %u slots move (%.1f %%)",
+		    ring->pool, ring->moved, ring->size,
+		    100.0 * ring->moved / ring->size);
+}
+
 void
 story_plan(const struct plan *p)
 {
-	const struct op_ring *ring;
+	const struct op *op;
 	size_t i;
 
 	for (i = 0; i < p->n; i++) {
-		if (p->op[i].kind != OP_RING_SLOTS)
-			continue;
-		ring = p->op[i].row;
-		if (ring->moved > 0)
-			log_info("pool %s: %u of %u slots move (%.1f %%)",
-			    ring->pool, ring->moved, ring->size,
-			    100.0 * ring->moved / ring->size);
+		op = &p->op[i];
+		if (op->kind == OP_RING_SLOTS)
+			ring_tell(op->row);
+		if (op->kind == OP_SOURCE_PUT || op->kind == OP_SOURCE_DEL)
+			source_tell(op->row, op->kind == OP_SOURCE_PUT);
 	}
 	if (p->added + p->changed + p->removed > 0)
 		log_info("maps: %zu added, %zu changed, %zu removed",
