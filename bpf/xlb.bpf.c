@@ -82,10 +82,9 @@ xlb_own(struct pkt *p, int v6)
 	reason = v6 ? parse_header6(p) : parse_header4(p);
 	if (reason == PKT_NEXT)
 		reason = parse_ports(p);
-	if (reason == PKT_SLOW)
-		return reason;
-	if (reason != PKT_NEXT || ((be32(p->ports) - XLB_NAT_PORT) & 0xffff) >=
-	    XLB_NAT_PORTS)
+	if (reason != PKT_NEXT)		/* headers may be in the next buffer */
+		PKT_END(PKT_SLOW);
+	if (((be32(p->ports) - XLB_NAT_PORT) & 0xffff) >= XLB_NAT_PORTS)
 		PKT_END(PKT_ELSE);
 	select_hash(p, v6);
 	return xlb_translate(p, v6, OTHER_REPLY);

@@ -55,8 +55,9 @@ tests_fuzz_fuzz_ctl_LDFLAGS = $(FUZZ_LINK) -Wl,-z,muldefs
 FUZZ_TESTS += tests/fuzz/fuzz_packet
 tests_fuzz_fuzz_packet_SOURCES = tests/fuzz/packet.c $(FUZZ_MAIN) \
 	tests/prog/engine_host.c tests/prog/engine_stats.c \
-	tests/prog/reference.c tests/prog/ref_bytes.c tests/prog/ref_parse.c \
-	tests/prog/ref_send.c tests/prog/world.c
+	tests/prog/reference.c tests/prog/ref_bytes.c tests/prog/ref_nat.c \
+	tests/prog/ref_parse.c tests/prog/ref_send.c tests/prog/world.c \
+	tests/prog/world_nat.c
 tests_fuzz_fuzz_packet_CPPFLAGS = $(AM_CPPFLAGS)
 tests_fuzz_fuzz_packet_LDFLAGS = $(FUZZ_LINK)
 

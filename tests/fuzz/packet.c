@@ -26,8 +26,8 @@ static struct world world;
 static struct ref_state state;
 static struct ref_result want;
 static int built = -1;
-static void *flows;
-static size_t flows_len;
+static void *flows, *nat;
+static size_t flows_len, nat_len;
 static uint64_t reasons[XLB_REASON_COUNT];
 
 static void
@@ -44,6 +44,7 @@ begin(void)
 	world.config.ring_size = RING_SIZE;
 	world.maps[0].tables = engine_map("tables", &len);
 	flows = engine_map("flows", &flows_len);
+	nat = engine_map("nat", &nat_len);
 	for (i = 0; i < REF_RINGS; i++) {
 		world.config.ring[i] = calloc(RING_SIZE,
 		    sizeof(*world.config.ring[i]));
@@ -64,8 +65,9 @@ reset(int number, size_t head)
 	if (built != number)
 		world_build(&world, &r, true);
 	built = number;
-	state.nfragment = 0;
+	state.nfragment = state.nflow = 0;
 	memset(flows, 0, flows_len);
+	memset(nat, 0, nat_len);
 	FUZZ_CHECK(engine_clear("fragments") == 0);
 	FUZZ_CHECK(engine_row_set("rare", 0, &rare) == 0);
 	FUZZ_CHECK(engine_split(head) == 0);

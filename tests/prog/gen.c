@@ -12,9 +12,12 @@
 struct gen {
 	struct rng *r;
 	const struct ref_config *c;
+	const struct ref_state *s;
 	size_t room;		/* for all of the frame */
+	const struct ref_flow *flow;	/* that NAT has; NULL: any */
+	bool reply;		/* from its backend */
 	bool v6;
-	uint8_t client[16], vip[16];
+	uint8_t client[16], vip[16];	/* or of the backend, and ours */
 	uint8_t proto;		/* of what is in `l4` */
 	uint8_t l4[LONGEST + 256];
 	size_t l4_len;
@@ -79,8 +82,18 @@ vip_port(struct gen *g)
 {
 	static const unsigned few[] = { 9, 0, 53, 81, 65535 };
 
+	if (g->flow != NULL && rng_chance(g->r, 95))
+		return g->reply ? g->flow->port : g->flow->vip_port;
 	return rng_chance(g->r, 10) ? RNG_PICK(g->r, few) :
 	    rng_chance(g->r, 50) ? 80 : 443;
+}
+
+static unsigned
+client_port(struct gen *g)
+{
+	if (g->flow != NULL && rng_chance(g->r, 95))
+		return g->reply ? g->flow->back_port : g->flow->client_port;
+	return 1024 + rng_below(g->r, 40);
 }
 
 static void
@@ -92,7 +105,7 @@ tcp(struct gen *g)
 
 	g->proto = REF_TCP;
 	rng_bytes(g->r, g->l4, 60);
-	ref_put16(g->l4, 1024 + rng_below(g->r, 40));
+	ref_put16(g->l4, client_port(g));
 	ref_put16(g->l4 + 2, vip_port(g));
 	g->l4[12] = (uint8_t)(words << 4);
 	g->l4[13] = rng_chance(g->r, 93) ? RNG_PICK(g->r, flags) :
@@ -105,7 +118,7 @@ static void
 udp(struct gen *g)
 {
 	g->proto = REF_UDP;
-	ref_put16(g->l4, 1024 + rng_below(g->r, 40));
+	ref_put16(g->l4, client_port(g));
 	ref_put16(g->l4 + 2, vip_port(g));
 	payload(g, 8);
 	ref_put16(g->l4 + 4, (unsigned)g->l4_len);
@@ -215,6 +228,8 @@ error(struct gen *g)
 	uint8_t *q = g->l4 + 8, other[16], inner = RNG_PICK(g->r, proto);
 	size_t n;
 
+	if (g->flow != NULL && rng_chance(g->r, 90))
+		inner = g->flow->proto;
 	rng_bytes(g->r, g->l4, 8);
 	g->l4[0] = g->v6 ? (uint8_t)rng_range(g->r, 1, 4) :
 	    RNG_PICK(g->r, type4);
@@ -225,7 +240,7 @@ error(struct gen *g)
 	    inner, 1000);
 	g->cut = false;
 	ref_put16(q + n, vip_port(g));
-	ref_put16(q + n + 2, 1024 + rng_below(g->r, 40));
+	ref_put16(q + n + 2, client_port(g));
 	rng_bytes(g->r, q + n + 4, 60);
 	n += rng_chance(g->r, 80) ? 8 : rng_below(g->r, 60);
 	g->l4_len = 8 + n;
@@ -251,9 +266,11 @@ static void
 transport(struct gen *g)
 {
 	unsigned dice = rng_below(g->r, 100);
+	bool is_tcp = g->flow != NULL && rng_chance(g->r, 90) ?
+	    g->flow->proto == REF_TCP : dice < 50;
 
 	g->cut = false;
-	if (dice < 50)
+	if (dice < 75 && is_tcp)
 		tcp(g);
 	else if (dice < 75)
 		udp(g);
@@ -272,6 +289,31 @@ transport(struct gen *g)
 		g->l4_len = rng_below(g->r, (unsigned)g->l4_len + 1);
 }
 
+/* Of a flow of NAT, or to an address of ours without one. */
+static bool
+addresses_of_nat(struct gen *g)
+{
+	unsigned i = rng_below(g->r, REF_SOURCES);
+
+	g->flow = NULL;
+	if (rng_chance(g->r, 2)) {
+		g->v6 = i % 2;
+		memcpy(g->client, g->c->backend[rng_range(g->r, 1,
+		    REF_BACKENDS - 1)].addr, 16);
+		memcpy(g->vip, g->c->source[i], 16);
+		return true;
+	}
+	if (g->s->nflow == 0 || rng_chance(g->r, 40))
+		return false;
+	g->flow = &g->s->flow[rng_below(g->r, (unsigned)g->s->nflow)];
+	g->reply = rng_chance(g->r, 60);
+	g->v6 = g->flow->v6;
+	memcpy(g->client, g->reply ? g->flow->addr : g->flow->client, 16);
+	memcpy(g->vip, g->reply ? g->c->source[g->flow->source] :
+	    g->flow->vip, 16);
+	return true;
+}
+
 static void
 addresses(struct gen *g)
 {
@@ -279,6 +321,8 @@ addresses(struct gen *g)
 	    255 };
 	const struct ref_vip *v = &g->c->vip[rng_below(g->r, g->c->nvip)];
 
+	if (addresses_of_nat(g))
+		return;
 	g->v6 = v->v6;
 	memcpy(g->vip, v->addr, 16);
 	if (rng_chance(g->r, 5))
@@ -392,8 +436,8 @@ mutate(struct gen *g, uint8_t *f, size_t len, size_t room)
 }
 
 size_t
-gen_frame(struct rng *r, const struct ref_config *c, uint8_t *frame,
-    size_t room)
+gen_frame(struct rng *r, const struct ref_config *c,
+    const struct ref_state *s, uint8_t *frame, size_t room)
 {
 	static struct gen g;
 	unsigned times;
@@ -401,6 +445,7 @@ gen_frame(struct rng *r, const struct ref_config *c, uint8_t *frame,
 
 	g.r = r;
 	g.c = c;
+	g.s = s;
 	g.room = room;
 	addresses(&g);
 	transport(&g);

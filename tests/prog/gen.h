@@ -7,8 +7,9 @@
 #include "reference.h"
 #include "rng.h"
 
-/* Into `frame`, at most `room` bytes; its length. */
-size_t gen_frame(struct rng *r, const struct ref_config *c, uint8_t *frame,
-    size_t room);
+/* Into `frame`, at most `room` bytes; its length. Some are of the flows that `s`
+ * knows, in either direction. */
+size_t gen_frame(struct rng *r, const struct ref_config *c,
+    const struct ref_state *s, uint8_t *frame, size_t room);
 
 #endif

@@ -28,8 +28,9 @@ tests_prog_differ_SOURCES = tests/prog/differ.c tests/prog/engine.h \
 	tests/prog/engine_two.h tests/prog/engine_two_host.c \
 	tests/prog/engine_two_bpf.c tests/prog/engine_stats.c tests/prog/gen.c tests/prog/gen.h \
 	tests/prog/reference.c tests/prog/reference.h tests/prog/ref_bytes.c \
-	tests/prog/ref_packet.h tests/prog/ref_parse.c tests/prog/ref_send.c \
-	tests/prog/rng.h tests/prog/world.c tests/prog/world.h
+	tests/prog/ref_nat.c tests/prog/ref_packet.h tests/prog/ref_parse.c \
+	tests/prog/ref_send.c tests/prog/rng.h tests/prog/world.c \
+	tests/prog/world_int.h tests/prog/world_nat.c tests/prog/world.h
 nodist_tests_prog_differ_SOURCES = bpf/xlb.skel.h
 tests/prog/differ-engine_two_bpf.$(OBJEXT): bpf/xlb.skel.h
 tests_prog_differ_CPPFLAGS = $(AM_CPPFLAGS) $(LIBBPF_CFLAGS)

@@ -24,10 +24,12 @@ struct ref_packet {
 	bool first, later;	/* of a datagram in fragments */
 	uint8_t id[4];
 	unsigned vip;		/* index */
+	bool own;		/* no VIP, but an address that NAT sends from */
 	bool error;		/* an ICMP error, about this flow: */
 	uint8_t client[16];
 	uint8_t flow_proto;
 	unsigned client_port, vip_port;
+	size_t quote;		/* from `ip` to the transport header it quotes */
 	uint64_t flow;
 };
 
@@ -54,6 +56,31 @@ enum ref_walk ref_extensions(const uint8_t *p, size_t *at, size_t end,
     size_t seen, uint8_t *proto, uint8_t id[4]);
 
 unsigned ref_echo(const struct ref_packet *p, struct ref_result *out);
+/* ref_nat.c: a client's packet, and what comes to an address of ours. Of a
+ * packet of a service the hash is in `p`. */
+unsigned ref_nat(const struct ref_config *c, struct ref_state *s,
+    const struct ref_packet *p, const struct ref_service *service,
+    unsigned owner, struct ref_result *out);
+unsigned ref_nat_own(const struct ref_config *c, struct ref_state *s,
+    struct ref_packet *p, struct ref_result *out);
+bool ref_is_source(const struct ref_config *c, const uint8_t addr[16]);
+
+/* The datagram's first fragment; NULL: it is not known. */
+struct ref_fragment *ref_fragment_find(struct ref_state *s,
+    const struct ref_packet *p);
+/* It was for this backend, of this service (NULL: a reply, to a client). */
+void ref_fragment_remember(const struct ref_config *c, struct ref_state *s,
+    const struct ref_packet *p, const struct ref_service *service,
+    unsigned backend, bool nat);
+
+/* ref_send.c */
+unsigned ref_check_changed(unsigned was_sum, uint32_t was, uint32_t is);
+unsigned ref_too_big(const struct ref_state *s, const struct ref_packet *p,
+    size_t mtu, struct ref_result *out);
+size_t ref_link_put(const struct ref_packet *p, const struct ref_hop *hop,
+    bool six, uint8_t *frame);
+unsigned ref_leave(const struct ref_config *c, const struct ref_packet *p,
+    const struct ref_hop *hop, size_t len, struct ref_result *out);
 /* To a backend, or the answer that it is too big. */
 unsigned ref_send(const struct ref_config *c, const struct ref_state *s,
     const struct ref_packet *p, const struct ref_service *service,

@@ -144,10 +144,12 @@ ref_take_apart(const struct ref_config *c, const uint8_t *frame, size_t len,
 	p->seen = p->room;
 	if (c->first_buffer != 0 && c->first_buffer < len)
 		p->seen = c->first_buffer - p->link;
-	if (!addresses_find(p) ||
-	    !vip_find(c, p->dst, &p->vip))
+	if (!addresses_find(p))
+		return XLB_REASON_NOT_VIP;
+	p->own = !vip_find(c, p->dst, &p->vip);
+	if (p->own && !ref_is_source(c, p->dst))
 		return XLB_REASON_NOT_VIP;
 	if (!(p->v6 ? header6(p) : header4(p)))
-		return XLB_REASON_MALFORMED;
+		return p->own ? XLB_REASON_NOT_VIP : XLB_REASON_MALFORMED;
 	return REF_NEXT;
 }

@@ -58,10 +58,16 @@ link_back(const struct ref_packet *p, uint8_t *frame)
 }
 
 /* RFC 1624, by the remainder: 0 and ffff are the same number. */
+unsigned
+ref_check_changed(unsigned was_sum, uint32_t was, uint32_t is)
+{
+	return (was_sum + ref_fold(was) + (0xffff - ref_fold(is))) % 0xffff;
+}
+
 static unsigned
 check_changed(unsigned was_sum, unsigned was, unsigned is, bool nothing_else)
 {
-	unsigned v = (was_sum + was + (0xffff - is)) % 0xffff;
+	unsigned v = ref_check_changed(was_sum, was, is);
 
 	return v == 0 && nothing_else ? 0xffff : v;
 }
@@ -126,8 +132,8 @@ ref_echo(const struct ref_packet *p, struct ref_result *out)
 	return XLB_REASON_ECHO;
 }
 
-static unsigned
-too_big(const struct ref_state *s, const struct ref_packet *p, size_t mtu,
+unsigned
+ref_too_big(const struct ref_state *s, const struct ref_packet *p, size_t mtu,
     struct ref_result *out)
 {
 	size_t n = ip_len(p->v6), quote = p->v6 ? 1232 : 548;
@@ -281,8 +287,8 @@ outer_put(const struct ref_config *c, const struct ref_packet *p,
 }
 
 /* The next hop's link header; a tag of its VLAN stays as it came. */
-static size_t
-link_put(const struct ref_packet *p, const struct ref_hop *hop, bool six,
+size_t
+ref_link_put(const struct ref_packet *p, const struct ref_hop *hop, bool six,
     uint8_t *frame)
 {
 	size_t at = 12;
@@ -333,8 +339,8 @@ port_find(const struct ref_config *c, unsigned ifindex)
 }
 
 /* Back, or by another interface. Up to 6 bytes of padding stay. */
-static unsigned
-leave(const struct ref_config *c, const struct ref_packet *p,
+unsigned
+ref_leave(const struct ref_config *c, const struct ref_packet *p,
     const struct ref_hop *hop, size_t len, struct ref_result *out)
 {
 	size_t extra = p->room - p->total;
@@ -367,8 +373,8 @@ ref_send(const struct ref_config *c, const struct ref_state *s,
 	/* what the path carries; the tunnel's is no limit without a tunnel */
 	mtu = hop->mtu > more ? hop->mtu - more : 0;
 	if (p->total > mtu && !(l2 && c->tunnel_mtu == hop->mtu))
-		return too_big(s, p, mtu, out);
-	at = link_put(p, hop, l2 ? p->v6 : b->v6, out->frame);
+		return ref_too_big(s, p, mtu, out);
+	at = ref_link_put(p, hop, l2 ? p->v6 : b->v6, out->frame);
 	if (l2) {
 		reason = plain(p, b, hop, out->frame + at);
 		if (reason != REF_NEXT)
@@ -380,7 +386,7 @@ ref_send(const struct ref_config *c, const struct ref_state *s,
 		memcpy(out->frame + at, p->ip, p->total);
 		at += p->total;
 	}
-	reason = leave(c, p, hop, at, out);
+	reason = ref_leave(c, p, hop, at, out);
 	if (out->action != XDP_DROP)
 		out->backend = backend;
 	return reason;

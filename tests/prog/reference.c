@@ -13,6 +13,8 @@ enum { FIN = 1, SYN = 2, RST = 4, KNOWN = 0x3f };
 static unsigned
 unserved(const struct ref_config *c, const struct ref_packet *p)
 {
+	if (p->own)
+		return XLB_REASON_NOT_VIP;
 	return c->vip[p->vip].local ? XLB_REASON_VIP_LOCAL :
 	    XLB_REASON_NO_SERVICE;
 }
@@ -103,8 +105,8 @@ same_datagram(const struct ref_fragment *f, const struct ref_packet *p)
 	    memcmp(f->dst, p->dst, 16) == 0;
 }
 
-static struct ref_fragment *
-fragment_find(struct ref_state *s, const struct ref_packet *p)
+struct ref_fragment *
+ref_fragment_find(struct ref_state *s, const struct ref_packet *p)
 {
 	size_t i;
 
@@ -114,12 +116,12 @@ fragment_find(struct ref_state *s, const struct ref_packet *p)
 	return NULL;
 }
 
-static void
-fragment_remember(const struct ref_config *c, struct ref_state *s,
+void
+ref_fragment_remember(const struct ref_config *c, struct ref_state *s,
     const struct ref_packet *p, const struct ref_service *service,
-    unsigned backend)
+    unsigned backend, bool nat)
 {
-	struct ref_fragment *f = fragment_find(s, p);
+	struct ref_fragment *f = ref_fragment_find(s, p);
 
 	if (f == NULL)
 		f = &s->fragment[s->nfragment++ % REF_FRAGMENTS];
@@ -132,21 +134,35 @@ fragment_remember(const struct ref_config *c, struct ref_state *s,
 	f->flow = p->flow;
 	f->backend = backend;
 	memcpy(f->addr, c->backend[backend].addr, 16);
+	f->nat = nat;
+	f->flow_proto = p->flow_proto;
+	f->src_port = p->client_port;
+	f->dst_port = p->vip_port;
 }
 
 static unsigned
 fragment_follow(const struct ref_config *c, struct ref_state *s,
     struct ref_packet *p, struct ref_result *out)
 {
-	const struct ref_fragment *f = fragment_find(s, p);
+	const struct ref_fragment *f = ref_fragment_find(s, p);
 
 	if (f == NULL ||
 	    memcmp(c->backend[f->backend].addr, f->addr, 16) != 0)
-		return c->vip[p->vip].local ? XLB_REASON_VIP_LOCAL :
-		    XLB_REASON_FRAGMENT_UNKNOWN;
-	p->flow = f->flow;
+		return p->own ? XLB_REASON_NOT_VIP : c->vip[p->vip].local ?
+		    XLB_REASON_VIP_LOCAL : XLB_REASON_FRAGMENT_UNKNOWN;
+	if (!f->nat) {
+		p->flow = f->flow;
+		out->service = f->service;
+		return ref_send(c, s, p, f->service, f->backend, out);
+	}
+	memcpy(p->client, p->src, 16);
+	p->flow_proto = f->flow_proto;
+	p->client_port = f->src_port;
+	p->vip_port = f->dst_port;
+	if (f->service == NULL)
+		return ref_nat_own(c, s, p, out);
 	out->service = f->service;
-	return ref_send(c, s, p, f->service, f->backend, out);
+	return ref_nat(c, s, p, f->service, select(c, p, f->service), out);
 }
 
 /* Ports of a header of which the first 8 bytes are here. */
@@ -235,6 +251,7 @@ quoted(const struct ref_config *c, struct ref_packet *p)
 		return unserved(c, p);
 	ports(p, q + l4, false);
 	p->error = true;
+	p->quote = p->l4 + 8 + l4;
 	return REF_NEXT;
 }
 
@@ -247,7 +264,7 @@ icmp(const struct ref_config *c, struct ref_packet *p, struct ref_result *out)
 	if (p->total - p->l4 < 8 || p->l4 + 8 > p->seen)
 		return XLB_REASON_MALFORMED;
 	if (type == (p->v6 ? 128 : 8) && m[1] == 0)
-		return ref_echo(p, out);
+		return p->own ? XLB_REASON_NOT_VIP : ref_echo(p, out);
 	if (p->v6 ? type >= 1 && type <= 4 :
 	    type == 3 || type == 4 || type == 11 || type == 12)
 		return quoted(c, p);
@@ -255,14 +272,55 @@ icmp(const struct ref_config *c, struct ref_packet *p, struct ref_result *out)
 }
 
 static unsigned
+serve(const struct ref_config *c, struct ref_state *s, struct ref_packet *p,
+    struct ref_result *out)
+{
+	unsigned backend;
+
+	out->service = service_find(c, p);
+	if (out->service == NULL && ref_is_source(c, p->dst))
+		return ref_nat_own(c, s, p, out);
+	if (out->service == NULL)
+		return unserved(c, p);
+	backend = select(c, p, out->service);
+	if (out->service->forward == REF_NAT)
+		return ref_nat(c, s, p, out->service, backend, out);
+	if (backend == 0)
+		return XLB_REASON_NO_BACKEND;
+	if (p->first)
+		ref_fragment_remember(c, s, p, out->service, backend, false);
+	return ref_send(c, s, p, out->service, backend, out);
+}
+
+static bool
+is_icmp(const struct ref_packet *p)
+{
+	return p->proto == (p->v6 ? REF_ICMP6 : REF_ICMP) && !p->first &&
+	    !p->later;
+}
+
+/* What is no reply that somebody waits for is untouched, whatever is wrong with
+ * it. */
+static unsigned
+decide_own(const struct ref_config *c, struct ref_state *s,
+    struct ref_packet *p, struct ref_result *out)
+{
+	if (p->later)
+		return fragment_follow(c, s, p, out);
+	if ((is_icmp(p) ? icmp(c, p, out) : transport(c, p)) != REF_NEXT)
+		return XLB_REASON_NOT_VIP;
+	return ref_nat_own(c, s, p, out);
+}
+
+static unsigned
 decide(const struct ref_config *c, struct ref_state *s, struct ref_packet *p,
     struct ref_result *out)
 {
-	bool is_icmp = p->proto == (p->v6 ? REF_ICMP6 : REF_ICMP) &&
-	    !p->first && !p->later;
-	unsigned reason = REF_NEXT, backend;
+	unsigned reason = REF_NEXT;
 
-	if (!p->later && !is_icmp)
+	if (p->own)
+		return decide_own(c, s, p, out);
+	if (!p->later && !is_icmp(p))
 		reason = transport(c, p);
 	if (reason != REF_NEXT)
 		return reason;
@@ -270,19 +328,9 @@ decide(const struct ref_config *c, struct ref_state *s, struct ref_packet *p,
 		return XLB_REASON_MARTIAN;
 	if (p->later)
 		return fragment_follow(c, s, p, out);
-	if (is_icmp)
+	if (is_icmp(p))
 		reason = icmp(c, p, out);
-	if (reason != REF_NEXT)
-		return reason;
-	out->service = service_find(c, p);
-	if (out->service == NULL)
-		return unserved(c, p);
-	backend = select(c, p, out->service);
-	if (backend == 0)
-		return XLB_REASON_NO_BACKEND;
-	if (p->first)
-		fragment_remember(c, s, p, out->service, backend);
-	return ref_send(c, s, p, out->service, backend, out);
+	return reason != REF_NEXT ? reason : serve(c, s, p, out);
 }
 
 void
@@ -294,7 +342,7 @@ ref_run(const struct ref_config *c, struct ref_state *s, const uint8_t *frame,
 	out->service = NULL;
 	out->backend = 0;
 	out->bytes = 0;
-	out->summed = false;
+	out->summed = out->nat = false;
 	out->action = XDP_DROP;
 	out->len = 0;
 	out->reason = ref_take_apart(c, frame, len, &p);

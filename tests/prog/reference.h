@@ -16,9 +16,13 @@
 #define REF_SERVICES	160
 #define REF_BACKENDS	16	/* numbers 1.. */
 #define REF_HOPS	16	/* numbers 1.. */
-#define REF_RINGS	4
+#define REF_RINGS	6
+#define REF_NAT_RINGS	2	/* the last ones: of services with NAT, alone */
 #define REF_PORTS	4
 #define REF_FRAGMENTS	4096	/* datagrams remembered */
+#define REF_SOURCES	6	/* addresses that NAT sends from */
+#define REF_DOORS	2
+#define REF_FLOWS	4096	/* of NAT, in one round */
 
 /* Addresses are 16 bytes, IPv4 as ::ffff:a.b.c.d. */
 
@@ -27,7 +31,7 @@ struct ref_vip {
 	bool v6, local;		/* local: the host has the address itself */
 };
 
-enum ref_forward { REF_IPIP, REF_GUE, REF_L2 };
+enum ref_forward { REF_IPIP, REF_GUE, REF_L2, REF_NAT };
 
 struct ref_service {
 	unsigned vip;		/* index */
@@ -37,12 +41,22 @@ struct ref_service {
 	unsigned ring;		/* REF_RINGS and more: there is none */
 	enum ref_forward forward;
 	bool by_source;		/* the slot is the client's */
+	uint16_t backend_port;	/* NAT; 0: the one that is asked for */
 };
 
 struct ref_backend {
 	uint8_t addr[16];
 	bool v6;
 	unsigned hop;		/* 0: none known */
+	bool source[REF_SOURCES];	/* NAT sends from it to this one */
+};
+
+/* Where clients' packets come in. */
+struct ref_door {
+	bool there;
+	uint8_t own_mac[6];
+	uint16_t mtu;
+	unsigned ifindex;
 };
 
 struct ref_hop {
@@ -82,6 +96,9 @@ struct ref_config {
 	struct ref_backend backend[REF_BACKENDS];
 	struct ref_hop hop[REF_HOPS];
 	uint16_t *ring[REF_RINGS];	/* slot -> backend, 0: none */
+	bool keeps[REF_RINGS][REF_BACKENDS];	/* its flows, of that pool */
+	uint8_t source[REF_SOURCES][16];
+	struct ref_door door[REF_DOORS];
 	unsigned port[REF_PORTS];	/* where frames may leave */
 	unsigned nport;
 };
@@ -94,12 +111,34 @@ struct ref_fragment {
 	uint64_t flow;
 	unsigned backend;
 	uint8_t addr[16];	/* of that backend, then */
+	bool nat;
+	uint8_t flow_proto;
+	unsigned src_port, dst_port;
+};
+
+/* One that NAT knows. */
+struct ref_flow {
+	bool v6;
+	uint8_t proto;
+	uint8_t client[16], vip[16];
+	unsigned client_port, vip_port;
+	unsigned backend;
+	uint8_t addr[16];	/* of that backend, when it began */
+	unsigned back_port;
+	unsigned source;	/* index: as whom it asks */
+	unsigned port;		/* and by which port */
+	bool closing;
+	unsigned door;		/* index; and the neighbour there */
+	uint8_t mac[6];
+	unsigned tci;
 };
 
 /* What one packet leaves for the next ones. */
 struct ref_state {
 	struct ref_fragment fragment[REF_FRAGMENTS];
 	size_t nfragment;
+	struct ref_flow flow[REF_FLOWS];
+	size_t nflow;
 	bool mute;		/* no more answers are allowed for now */
 };
 
@@ -113,6 +152,7 @@ struct ref_result {
 	unsigned backend;	/* that got it, or 0 */
 	unsigned bytes;		/* by the IP header */
 	bool summed;		/* an outer checksum took all the payload */
+	bool nat;		/* of a service with NAT, or for a reply */
 };
 
 /* The words of the flow hash that the secret stands for. */

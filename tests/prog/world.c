@@ -5,10 +5,14 @@
 #include <assert.h>
 #include <string.h>
 
+#include "ref_packet.h"
+#include "world_int.h"
 #include "xlb_abi.h"
 
 #define FORWARD(s) ((s)->forward == REF_GUE ? XLB_FORWARD_GUE : \
-    (s)->forward == REF_L2 ? XLB_FORWARD_L2 : XLB_FORWARD_IPIP)
+    (s)->forward == REF_L2 ? XLB_FORWARD_L2 : \
+    (s)->forward == REF_NAT ? XLB_FORWARD_NAT | XLB_SERVICE_NAT : \
+    XLB_FORWARD_IPIP)
 
 /* From the image into all maps. */
 static void
@@ -109,9 +113,14 @@ static void
 backend_put(struct world *w, unsigned n)
 {
 	struct xlb_backend *row = &w->image->backend[n];
+	unsigned i;
 
 	memcpy(row->addr, w->config.backend[n].addr, 16);
 	row->nexthop = w->config.backend[n].hop;
+	row->sources = 0;
+	for (i = 0; i < REF_SOURCES; i++)
+		if (w->config.backend[n].source[i])
+			row->sources |= 1ULL << world_source_number(i);
 	publish(w, row, sizeof(*row));
 }
 
@@ -175,6 +184,7 @@ backends_make(struct world *w, struct rng *r, bool jumbo)
 		if (rng_chance(r, 75))
 			memcpy(c->hop[n].gateway, b->addr, 16);
 		b->hop = rng_chance(r, 97) ? n : 0;
+		world_sources_give(w, r, n);
 		if (n > 1 && rng_chance(r, 15) && c->backend[n - 1].v6 == b->v6)
 			b->hop = n - 1;
 		hop_put(w, n);
@@ -191,7 +201,12 @@ ring_make(struct world *w, struct rng *r, unsigned n)
 	    rng_range(r, 1, 6);
 
 	for (k = 0; k < npool; k++)
-		pool[k] = rng_range(r, 1, REF_BACKENDS - 1);
+		do
+			pool[k] = rng_range(r, 1, REF_BACKENDS - 1);
+		while (world_ring_is_nat(n) && c->backend[pool[k]].v6 != n % 2 &&
+		    rng_chance(r, 95));
+	if (world_ring_is_nat(n))
+		world_roles_make(w, r, n);
 	w->half[n] ^= 1;
 	for (i = 0; i < c->ring_size; i++) {
 		c->ring[n][i] = npool == 0 || rng_chance(r, 4) ? 0 :
@@ -244,14 +259,15 @@ plain_make(struct world *w, struct rng *r)
 }
 
 /* Some rows before it are gone. */
-static void
-vip_put(struct world *w, struct rng *r, unsigned n, __u32 flags)
+void
+world_vip_put(struct world *w, struct rng *r, const uint8_t of[16], __u32 id,
+    __u32 flags)
 {
 	struct xlb_vip *row;
 	__be32 addr[4];
 	__u32 hash, gone = rng_below(r, 4);
 
-	memcpy(addr, w->config.vip[n].addr, 16);
+	memcpy(addr, of, 16);
 	hash = xlb_vip_hash(addr);
 	w->image->vip_filter[hash / 64] |= 1ULL << (hash & 63);
 	for (;; hash++) {
@@ -259,7 +275,7 @@ vip_put(struct world *w, struct rng *r, unsigned n, __u32 flags)
 		if (row->id != XLB_ROW_EMPTY)
 			continue;
 		memcpy(row->addr, addr, 16);
-		row->id = n + 1;
+		row->id = id;
 		row->flags = flags;
 		if (gone-- == 0)
 			return;
@@ -288,50 +304,67 @@ service_put(struct world *w, struct rng *r, const struct ref_service *s)
 }
 
 static void
-service_make(struct world *w, struct rng *r, uint8_t proto, uint16_t port)
+service_make(struct world *w, struct rng *r, unsigned vip, uint8_t proto,
+    uint16_t port)
 {
 	struct ref_config *c = &w->config;
 	struct ref_service *s = &c->service[c->nservice++];
 	unsigned kind = rng_below(r, 10);
 
 	assert(c->nservice <= REF_SERVICES);
-	s->vip = c->nvip - 1;
+	s->vip = vip;
 	s->proto = proto;
 	s->port = port;
 	s->number = c->nservice;
-	s->ring = rng_chance(r, 97) ? rng_below(r, REF_RINGS) : REF_RINGS + 1;
-	s->forward = kind < 5 ? REF_IPIP : kind < 8 ? REF_GUE : REF_L2;
+	s->ring = rng_chance(r, 97) ? rng_below(r, REF_RINGS -
+	    REF_NAT_RINGS) : REF_RINGS + 1;
+	s->forward = kind < 4 ? REF_IPIP : kind < 6 ? REF_GUE :
+	    kind < 7 ? REF_L2 : REF_NAT;
 	s->by_source = rng_chance(r, 25);
+	s->backend_port = 0;
+	if (s->forward == REF_NAT) {
+		s->ring = REF_RINGS - REF_NAT_RINGS + s->vip % 2;
+		s->backend_port = (uint16_t)(rng_chance(r, 50) ? 0 : 8080);
+	}
+	w->image->backend_port[s->number] = s->backend_port;
 	service_put(w, r, s);
+}
+
+static void
+vip_make(struct world *w, struct rng *r, unsigned n)
+{
+	struct ref_vip *v = &w->config.vip[n];
+
+	w->config.nvip = n + 1;
+	v->v6 = n % 2;
+	v->local = rng_chance(r, 20);
+	world_address(v->addr, v->v6, v->v6 ? 5 : 0xcb00,
+	    n | rng_below(r, 255) << 8);
 }
 
 /* What gen.c sends to: 80 and 443 mostly. */
 static void
-vip_make(struct world *w, struct rng *r)
+services_make(struct world *w, struct rng *r, unsigned n)
 {
-	struct ref_vip *v = &w->config.vip[w->config.nvip++];
-	unsigned n = w->config.nvip - 1;
-	__u32 flags;
+	struct ref_vip *v = &w->config.vip[n];
+	__u32 flags = v->local ? XLB_VIP_LOCAL : 0;
 
-	v->v6 = n % 2;
-	v->local = rng_chance(r, 20);
-	flags = v->local ? XLB_VIP_LOCAL : 0;
-	world_address(v->addr, v->v6, v->v6 ? 5 : 0xcb00,
-	    n | rng_below(r, 255) << 8);
-	service_make(w, r, 6, 80);
+	service_make(w, r, n, 6, 80);
 	if (rng_chance(r, 70))
-		service_make(w, r, 6, 443);
+		service_make(w, r, n, 6, 443);
 	if (rng_chance(r, 80))
-		service_make(w, r, 17, 443);
+		service_make(w, r, n, 17, 443);
 	if (rng_chance(r, 20)) {
-		service_make(w, r, 6, 0);
+		service_make(w, r, n, 6, 0);
 		flags |= XLB_VIP_ANY_TCP;
 	}
 	if (rng_chance(r, 20)) {
-		service_make(w, r, 17, 0);
+		service_make(w, r, n, 17, 0);
 		flags |= XLB_VIP_ANY_UDP;
 	}
-	vip_put(w, r, n, flags);
+	if (ref_is_source(&w->config, v->addr))
+		flags |= XLB_VIP_SOURCE;
+	world_vip_put(w, r, v->addr, n + 1, flags);
 }
 
 void
@@ -347,16 +380,20 @@ world_build(struct world *w, struct rng *r, bool jumbo)
 	c->nport = 1;
 	settings_make(w, r);
 	for (i = 0; i < REF_VIPS - 2; i++)
-		vip_make(w, r);
+		vip_make(w, r, i);
+	world_nat_make(w, r);
+	for (i = 0; i < c->nvip; i++)
+		services_make(w, r, i);
+	world_own_make(w, r);
 	for (i = 0; i < 50; i++)	/* bits for nothing */
 		w->image->vip_filter[rng_below(r, XLB_TABLE_ROWS / 64)] |=
 		    rng_next(r) & rng_next(r);
 	if (rng_chance(r, 80))
 		plain_make(w, r);
 	publish(w, w->image, sizeof(*w->image));
+	backends_make(w, r, jumbo);
 	for (i = 0; i < REF_RINGS; i++)
 		ring_make(w, r, i);
-	backends_make(w, r, jumbo);
 }
 
 void
@@ -367,7 +404,7 @@ world_step(struct world *w, struct rng *r)
 	struct ref_backend *b = &c->backend[n];
 	struct ref_hop *h = &c->hop[n];
 
-	switch (rng_below(r, 5)) {
+	switch (rng_below(r, 7)) {
 	case 0:
 		ring_make(w, r, rng_below(r, REF_RINGS));
 		break;
@@ -383,6 +420,13 @@ world_step(struct world *w, struct rng *r)
 		break;
 	case 4:
 		b->hop = b->hop == 0 ? n : 0;
+		break;
+	case 5:
+		world_roles_make(w, r, REF_RINGS - 1 -
+		    rng_below(r, REF_NAT_RINGS));
+		break;
+	case 6:
+		world_sources_give(w, r, n);
 		break;
 	}
 	hop_put(w, n);

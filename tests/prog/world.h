@@ -9,6 +9,7 @@
 #include "reference.h"
 #include "rng.h"
 
+struct xlb_nat;
 struct xlb_tables;
 struct xlb_ring;
 
@@ -18,6 +19,7 @@ struct xlb_ring;
 struct world_maps {
 	struct xlb_tables *tables;
 	struct xlb_ring *ring[REF_RINGS];
+	struct xlb_nat *nat;	/* not written here */
 };
 
 struct world {
