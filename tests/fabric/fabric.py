@@ -596,9 +596,10 @@ services:
                                f"{vip}:{PORT}", "--json").out
                 for node in NODES}
 
-    def load(self, family, rate=100, keep=0, timeout=5.0, to=None):
+    def load(self, family, rate=100, keep=0, timeout=5.0, to=None, pause=0.05):
         return Load(self, self.client(family, "--rate", rate, "--keep", keep,
-                                      to=to, timeout=timeout))
+                                      "--pause", pause, to=to,
+                                      timeout=timeout))
 
 
 def explain(fabric, error):

@@ -3,7 +3,7 @@
 """A HTTP client that says what became of each request.
 
 usage: http_client.py ADDRESS PORT [--count N] [--parallel N] [--from-port P]
-           [--ports FILE] [--rate N] [--keep N] [--timeout S]
+           [--ports FILE] [--rate N] [--keep N] [--pause S] [--timeout S]
 
 --count N: N requests, each on a connection of its own, --parallel at a time;
 --from-port: from source ports P, P + 1 and so on, the same flows every time.
@@ -11,7 +11,8 @@ usage: http_client.py ADDRESS PORT [--count N] [--parallel N] [--from-port P]
 kernel's own choice comes round within a minute, and a node that has seen the
 last flow of a port end remembers it for two.
 Without it, until standard input ends: --rate such requests a second, and --keep
-connections that send a request every 50 ms for as long as they live.
+connections that send a request every --pause seconds (50 ms) for as long as they
+live.
 
 Prints one JSON object a line: {"start": seconds since boot, "ms", "status",
 "backend", "error", "port", "conn"}; `conn` numbers the kept connections and is
@@ -27,7 +28,6 @@ import socket
 import sys
 import time
 
-KEEP_PAUSE = 0.05
 PORT_FIRST, PORT_LAST = 32768, 65000  # --from-port stays below these
 
 
@@ -35,6 +35,7 @@ class Client:
     def __init__(self, args):
         self.address, self.port = args.address, args.port
         self.timeout, self.ports = args.timeout, args.ports
+        self.keep_pause = args.pause
         self.v6 = ipaddress.ip_address(args.address).version == 6
         host = f"[{args.address}]" if self.v6 else args.address
         self.head = f"GET / HTTP/1.1\r\nHost: {host}\r\n"
@@ -145,7 +146,7 @@ class Client:
         while not self.stopped.is_set():
             if not await self.request(conn, streams):
                 break
-            await self.pause(KEEP_PAUSE)
+            await self.pause(self.keep_pause)
         streams[1].close()
 
     async def steady(self, rate, keep):
@@ -167,6 +168,7 @@ async def main():
     p.add_argument("--ports")
     p.add_argument("--rate", type=float, default=0)
     p.add_argument("--keep", type=int, default=0)
+    p.add_argument("--pause", type=float, default=0.05)
     p.add_argument("--timeout", type=float, default=5)
     args = p.parse_args()
     client = Client(args)
