@@ -8,15 +8,19 @@ usage: demo.py [--keep]     --keep: leave everything up at the end
 Exit status 0 if every step did what it says.
 """
 
+import shlex
 import signal
 import sys
 import time
 
 import fabric as fab
 import lab
-from fabric import BACKENDS, NODES, PORT, VIP, FabricError
+from fabric import BACKENDS, NODES, VIP, FabricError
 
 REQUESTS = 200
+COLUMNS = 80
+INDENT = " " * 5
+NAMES = lab.RUN / "names"
 
 
 class Tour:
@@ -29,7 +33,12 @@ class Tour:
 
     def saw(self, text):
         for line in text.splitlines():
-            print(f"     {line}", flush=True)
+            print(f"{INDENT}{line}", flush=True)
+
+    def saw_two(self, one, two):
+        """On one line if there is room."""
+        wide = len(one + two) > COLUMNS - len(INDENT)
+        self.saw(f"{one.rstrip()}\n  {two}" if wide else one + two)
 
     def expect(self, true, otherwise):
         if not true:
@@ -75,8 +84,14 @@ client ---- router ---- rack ---- lb1, lb2    xlbd and BIRD each
         for f in VIP:
             self.expect(self.f.paths(f) == list(NODES),
                         f"paths to {VIP[f]}: {self.f.paths(f)}")
-            self.saw(self.f.run("router", "ip", f"-{f}", "route", "show",
-                                VIP[f], "proto", "bird").stdout.rstrip())
+            self.route(f)
+
+    def route(self, family):
+        """The router's route to a VIP, without the tabs and blanks of ip."""
+        text = self.f.run("router", "ip", f"-{family}", "route", "show",
+                          VIP[family], "proto", "bird").stdout
+        for line in text.splitlines():
+            self.saw(line.rstrip().replace("\t", "  "))
 
     def requests(self, backends=BACKENDS):
         for f in VIP:
@@ -87,9 +102,9 @@ client ---- router ---- rack ---- lb1, lb2    xlbd and BIRD each
         bad = [r for r in got if not r.ok]
         share = fab.shares(got)
         text = "  ".join(f"{b} {share.get(b, 0)} "
-                         f"({share.get(b, 0) * 100 / max(len(got), 1):.0f} %)"
+                         f"({share.get(b, 0) * 100 / max(len(got), 1):.0f}%)"
                          for b in BACKENDS)
-        self.saw(f"{title}: {text}   failed: {len(bad)}")
+        self.saw_two(f"{title}: ", f"{text}  failed: {len(bad)}")
         self.expect(not bad, f"failed requests, the first: {bad[:1]}")
         self.expect(sorted(share) == sorted(backends),
                     f"answers came from {sorted(share)}, not {backends}")
@@ -112,8 +127,8 @@ client ---- router ---- rack ---- lb1, lb2    xlbd and BIRD each
         self.f.wait_eligible(others)
         moved = fab.now()
         row = self.f.pool("lb1")["b1"]
-        self.saw(f"{moved - killed:.2f} s later both rings are without it: "
-                 f"{row['health']}, {row['reason']}")
+        self.saw_two(f"{moved - killed:.2f} s later both rings are without it: ",
+                     f"{row['health']}, {row['reason']}")
         load.wait_for(100)
         after = [r for r in load.stop() if r.start > moved]
         self.verdict(f"{len(after)} requests since the ring moved", after,
@@ -133,8 +148,7 @@ client ---- router ---- rack ---- lb1, lb2    xlbd and BIRD each
         took = time.monotonic() - start
         self.f.wait_paths(["lb2"])
         self.saw(f"xlbd ended after {took:.2f} s; the router's route now:")
-        self.saw(self.f.run("router", "ip", "-4", "route", "show", VIP[4],
-                            "proto", "bird").stdout.rstrip())
+        self.route(4)
         self.requests()
 
         self.step("The node is started again")
@@ -159,20 +173,48 @@ client ---- router ---- rack ---- lb1, lb2    xlbd and BIRD each
               f"{time.monotonic() - self.begin:.0f} s.")
 
 
-def how_to(f):
-    node = " ".join(map(str, f.options("lb1")))
+def names_write(f):
+    """A file of shell functions: what to look with, by short names."""
+    lines = ["# source this: . " + str(NAMES)]
+    for node in NODES:
+        options = shlex.join(map(str, f.options(node)))
+        lines.append(f'{node}() {{ {f.program("xlb")} {options} "$@"; }}')
+        lines.append(f'bird_{node}() '
+                     f'{{ birdc -s {lab.RUN}/{node}/bird.ctl "$@"; }}')
     enter = f"nsenter --net={lab.NETNS}/{lab.PREFIX}"
+    for host in ("client", "router"):
+        lines.append(f'{host}() {{ {enter}{host} "$@"; }}')
+    for b in BACKENDS:
+        lines.append(f'{b}() {{ {enter}{b} {f.program("xlb-decap")} '
+                     f'--bpf-dir {lab.BPFFS}/{lab.BPF_PREFIX}{b} "$@"; }}')
+    NAMES.write_text("\n".join(lines) + "\n", encoding="ascii")
+
+
+LOOK = (
+    ("lb1 status", "what a node sees"),
+    ("lb2 backends", "they take every command of xlb(8)"),
+    ("lb1 drain --wait web/b1", "no new flows for b1"),
+    ("lb1 undrain web/b1", ""),
+    ("bird_lb1 show protocols", "its BIRD"),
+    ("b1 status", "what xlb-decap on a backend unwrapped"),
+    (f"client curl -s http://{VIP[4]}/", "a request"),
+    (f"client curl -s 'http://[{VIP[6]}]/'", ""),
+    (f"router ip route show {VIP[4]}", "the router's route"),
+)
+
+
+def how_to(f):
+    names_write(f)
     print(f"""
-The fabric stays up. Look around, as root:
-  what a node sees     {f.program('xlb')} {node} status
-  its configuration    {lab.RUN}/lb1/xlb.yaml
-  its BIRD             birdc -s {lab.RUN}/lb1/bird.ctl show protocols
-  a request            {enter}client curl http://{VIP[4]}/
-                       {enter}client curl 'http://[{VIP[6]}]:{PORT}/'
-  the router's route   {enter}router ip route show {VIP[4]}
-  what a backend took  {enter}b1 {f.program('xlb-decap')} --bpf-dir {lab.BPFFS}/{lab.BPF_PREFIX}b1 status
-  logs                 {lab.RUN}/*/*.log
-Take it down:          ./setup down""")
+The fabric stays up. Look around, as root, with the short names of this file:
+
+  . {NAMES}
+""")
+    for command, what in LOOK:
+        print(f"  {command:<39}{what}".rstrip())
+    print(f"""
+Configuration: {lab.RUN}/lb1/xlb.yaml   logs: {lab.RUN}/*/*.log
+Take it down:  ./setup down""")
 
 
 def demo(keep):
