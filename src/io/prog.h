@@ -70,6 +70,7 @@ struct prog_link {
 	bool attached;		/* in the mode that is wanted */
 	bool again;		/* somebody had taken it off */
 	bool adopted;		/* it was attached before, not by this call */
+	bool moved;		/* it was, in a mode that is no longer wanted */
 	const char *mode;	/* "native" or "generic"; "-" */
 	char why[256];		/* of the last failure; "" */
 };

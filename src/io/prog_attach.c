@@ -135,6 +135,7 @@ link_adopt(struct prog *p, const struct conf_interface *want,
 		return true;
 	}
 	close(fd);
+	row->moved = row->mode != nothing;
 	row->mode = nothing;
 	link_remove(p, row->ifindex);
 	return false;
@@ -206,8 +207,8 @@ attach_one(struct prog *p, const struct conf_interface *want,
 		row->attached = try_mode(p, row, XDP_FLAGS_DRV_MODE);
 	if (!row->attached && want->xdp != XDP_MODE_NATIVE)
 		row->attached = try_mode(p, row, XDP_FLAGS_SKB_MODE);
-	row->again = row->attached && !row->adopted && k != NULL &&
-	    k->attached;
+	row->again = row->attached && !row->adopted && !row->moved &&
+	    k != NULL && k->attached;
 }
 
 /* Says what is another than when it was said last. An automatic choice keeps

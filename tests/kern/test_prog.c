@@ -214,7 +214,10 @@ modes_change_and_gro_comes_back(void **state)
 	assert_string_equal(row.mode, "native");
 	assert_int_equal(xdp_id("e0", true), 0);
 	assert_true(gro("e0"));
+	kern_log_clear();
 	assert_int_equal(attach(p, "e0", XDP_MODE_GENERIC, &row), 0);
+	assert_false(row.again);	/* a change that was asked for */
+	assert_true(kern_log_has("interface e0: native -> generic\n"));
 	assert_false(gro("e0"));
 	assert_int_equal(prog_remove(p), 0);
 	assert_true(gro("e0"));
