@@ -32,7 +32,7 @@ enum flag {
 
 /* What completion offers for an argument, of a command or an option. */
 enum complete { COMPLETE_NONE, COMPLETE_FILE, COMPLETE_OBJECT,
-    COMPLETE_COMMAND, COMPLETE_SERVICE, COMPLETE_REASON };
+    COMPLETE_COMMAND, COMPLETE_SERVICE, COMPLETE_REASON, COMPLETE_PROTOCOL };
 
 struct flag_row {
 	const char *name;	/* "--exit-code" */

@@ -49,6 +49,7 @@ options_print(void)
 	fputs(")\n"
 	    "\t\t\trun+=(\"${COMP_WORDS[i]}\" \"${COMP_WORDS[i+1]}\")\n"
 	    "\t\t\t((++i == COMP_CWORD)) && {\n"
+	    "\t\t\t\tcompopt -o filenames 2>/dev/null\n"
 	    "\t\t\t\tCOMPREPLY=($(compgen -f -- \"$cur\"))\n"
 	    "\t\t\t\treturn\n"
 	    "\t\t\t}\n"
@@ -86,7 +87,9 @@ offer(enum complete what)
 {
 	static const char *const argument[] = {
 		[COMPLETE_NONE] = NULL,
-		[COMPLETE_FILE] = "\t\tCOMPREPLY=($(compgen -f -- \"$cur\"))\n",
+		/* a directory ends with its slash, and no blank behind it */
+		[COMPLETE_FILE] = "\t\tcompopt -o filenames 2>/dev/null\n"
+		    "\t\tCOMPREPLY=($(compgen -f -- \"$cur\"))\n",
 		[COMPLETE_OBJECT] = "\t\tCOMPREPLY=($(compgen -W \"$(\"${run[@]"
 		    "}\" completion objects 2>/dev/null)\" -- \"$cur\"))\n",
 		[COMPLETE_COMMAND] = "\t\tCOMPREPLY=($(compgen -W \"$(xlb "
@@ -97,6 +100,10 @@ offer(enum complete what)
 		[COMPLETE_REASON] = "\t\tCOMPREPLY=($(compgen -P \"${cur%\"$"
 		    "{cur##*,}\"}\" -W \"$(xlb completion reasons)\" "
 		    "-- \"${cur##*,}\"))\n",
+		/* the first word behind the command */
+		[COMPLETE_PROTOCOL] = "\t\t((i + 1 == COMP_CWORD)) &&\n"
+		    "\t\t\tCOMPREPLY=($(compgen -W \"tcp udp\" -- "
+		    "\"$cur\"))\n",
 	};
 
 	return argument[what];

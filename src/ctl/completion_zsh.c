@@ -108,6 +108,7 @@ action(enum complete what)
 		[COMPLETE_COMMAND] = "{_xlb_names commands}",
 		[COMPLETE_SERVICE] = "{_xlb_names services}",
 		[COMPLETE_REASON] = "{_xlb_list reasons}",
+		[COMPLETE_PROTOCOL] = "(tcp udp)",
 	};
 
 	return actions[what];
@@ -137,7 +138,9 @@ command_print(const struct command *c)
 	for (i = 1; i <= c->most; i++) {
 		printf(" \\\n\t\t    '%d:%s", i, i > c->least ? ":" : "");
 		quoted_print(c->args, ':');
-		printf(":%s'", action(c->complete));
+		/* flows are typed, their protocol is one of two */
+		printf(":%s'", action(i > 1 && c->complete ==
+		    COMPLETE_PROTOCOL ? COMPLETE_NONE : c->complete));
 	}
 	puts("\n\t\t;;");
 }

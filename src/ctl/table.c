@@ -34,7 +34,7 @@ const struct command command_table[] = {
 	    "show each pool's ring: shares, and what has moved", rings_run },
 	{ "flows", "", 0, 0, FLAG_CLIENT | FLAG_NAT, COMPLETE_NONE,
 	    "count the flows in the table", flows_run },
-	{ "lookup", "tcp|udp SRC:PORT DST:PORT", 3, 3, 0, COMPLETE_NONE,
+	{ "lookup", "tcp|udp SRC:PORT DST:PORT", 3, 3, 0, COMPLETE_PROTOCOL,
 	    "show where a flow goes, and why", lookup_run },
 	{ "neighbors", "", 0, 0, 0, COMPLETE_NONE,
 	    "show how each backend is reached", neighbors_run },

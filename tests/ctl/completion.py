@@ -41,6 +41,8 @@ CASES = [
     ("xlb events --reason drop,ma", ["malformed", "martian"]),
     ("xlb events --count ", []),
     ("xlb reload ", ["--json"]),
+    ("xlb lookup ", ["tcp", "udp"]),
+    ("xlb lookup tcp ", []),
 ]
 
 
@@ -143,6 +145,27 @@ def bash_completes():
     return complete("bash", Bash)
 
 
+def bash_ends_a_directory_with_a_slash():
+    """As readline writes it: "/etc/", and no blank behind it."""
+    fd, slave = pty.openpty()
+    proc = subprocess.Popen(["bash", "--norc", "-i"], stdin=slave, stdout=slave,
+                            stderr=slave, start_new_session=True,
+                            env={**ENV, "HISTFILE": "/dev/null"})
+    os.close(slave)
+    os.write(fd, f"source {SHIPPED['bash']}; PS1=\nxlb check /et\tX".encode())
+    text, end = "", time.monotonic() + ANSWER_SECONDS
+    while "check /etc" not in text or "X" not in text.split("check /etc")[-1]:
+        if select.select([fd], [], [], 0.02)[0]:
+            text += os.read(fd, 65536).decode()
+        if time.monotonic() > end:
+            break
+    proc.kill()
+    proc.wait()
+    os.close(fd)
+    equal(re.search("check /etc(.*)X", text) is not None and
+          re.search("check /etc(.*)X", text)[1], "/", text)
+
+
 def zsh_completes():
     return complete("zsh", Zsh)
 
@@ -156,4 +179,5 @@ def shipped_is_of_this_table():
             equal(f"\t{name})\n" in text, True, name)
 
 
-sys.exit(main([shipped_is_of_this_table, bash_completes, zsh_completes]))
+sys.exit(main([shipped_is_of_this_table, bash_completes,
+               bash_ends_a_directory_with_a_slash, zsh_completes]))
