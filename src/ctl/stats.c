@@ -161,12 +161,25 @@ reasons_grid(json_t *result, bool rate, struct grid *g)
 		    REASON_DROP ? TINT_BAD : TINT_NONE, "%s", key);
 		amount_cell(g, reasons, key);
 	}
+}
+
+/* What counts no packets that ended. */
+static struct grid *
+other_grid(json_t *result, bool rate)
+{
+	struct grid *g = grid_new("lr");
+	const char *key;
+	json_t *value;
+
+	grid_cell(g, TINT_HEAD, "BESIDES");
+	grid_cell(g, TINT_HEAD, rate ? "EVENTS/s" : "EVENTS");
 	json_object_foreach(result, key, value)
 		if (json_is_number(value) && json_number_value(value) > 0 &&
 		    strcmp(key, "seconds") != 0) {
 			grid_cell(g, TINT_NONE, "%s", key);
 			amount_cell(g, result, key);
 		}
+	return g;
 }
 
 static void
@@ -256,8 +269,8 @@ stats_print(json_t *result, bool rate, const struct view *view,
     FILE *out)
 {
 	struct grid *g[] = { grid_new("lr"),
-	    table_grid(result, rate), services_grid(result, rate),
-	    backends_grid(result, rate) };
+	    table_grid(result, rate), other_grid(result, rate),
+	    services_grid(result, rate), backends_grid(result, rate) };
 	bool any = false;
 	size_t i;
 
