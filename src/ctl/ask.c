@@ -95,10 +95,18 @@ json_out(const struct context *x, json_t *o)
 	return STATUS_DONE;
 }
 
+void
+reply_refused(const struct context *x, const json_t *reply)
+{
+	if (x->flags & FLAG_JSON)
+		reply_out(x, reply);
+}
+
 int
 reply_out(const struct context *x, const json_t *reply)
 {
-	json_t *o = json_copy(json_object_get(reply, "result"));
+	json_t *result = json_object_get(reply, "result");
+	json_t *o = json_is_object(result) ? json_copy(result) : json_object();
 
 	json_object_set(o, "errors", json_object_get(reply, "errors"));
 	json_object_set(o, "warnings", json_object_get(reply, "warnings"));

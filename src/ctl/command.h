@@ -76,6 +76,8 @@ const char *flag_value(const struct context *x, enum flag f);
 bool flag_number(const struct context *x, enum flag f, long most, long *out);
 void usage_print(FILE *out);
 void help_print(const struct command *c, FILE *out);
+/* Says so, and which one may be meant; the exit status. */
+int command_unknown(const char *name);
 
 int check_run(const struct context *x);		/* config.c */
 int diff_run(const struct context *x);
@@ -119,5 +121,7 @@ int json_out(const struct context *x, json_t *o);
 /* What --json shows of a command that does something: result, errors and
  * warnings. */
 int reply_out(const struct context *x, const json_t *reply);
+/* The same of a command that shows something, and could not. */
+void reply_refused(const struct context *x, const json_t *reply);
 
 #endif

@@ -226,6 +226,8 @@ diff_run(const struct context *x)
 		moves_print(result);
 		if (!has_changes(result))
 			puts("no changes");
+	} else {
+		reply_refused(x, reply);
 	}
 	if (status == STATUS_DONE && (x->flags & FLAG_EXIT_CODE) &&
 	    has_changes(result))

@@ -2,6 +2,7 @@
 /* What xlb says of itself. */
 #include <string.h>
 
+#include "core/text.h"
 #include "ctl/command.h"
 
 #define WIDTH 26		/* of the commands with what they take */
@@ -46,9 +47,14 @@ usage_print(FILE *out)
 	size_t i;
 
 	fputs("usage: xlb [OPTION...] COMMAND [--json] [ARGUMENT...]\n\n", out);
-	for (c = command_table; c->name != NULL; c++)
-		fprintf(out, "  %-*s  %s\n", WIDTH, synopsis(c, WIDTH, buf),
-		    c->help);
+	for (c = command_table; c->name != NULL; c++) {
+		synopsis(c, WIDTH, buf);
+		if (strlen(buf) > WIDTH)	/* a line of its own */
+			fprintf(out, "  %s\n  %-*s  %s\n", buf, WIDTH, "",
+			    c->help);
+		else
+			fprintf(out, "  %-*s  %s\n", WIDTH, buf, c->help);
+	}
 	fputs("\noptions:\n", out);
 	for (i = 0; option_table[i] != NULL; i++)
 		if (i % 3 == 2 || option_table[i + 1] == NULL)
@@ -77,20 +83,69 @@ help_print(const struct command *c, FILE *out)
 }
 
 int
-help_run(const struct context *x)
+command_unknown(const char *name)
 {
 	const struct command *c;
+	struct text_guess guess;
+	char buf[TEXT_SHOW_MAX];
 
-	if (x->narg == 0) {
+	text_guess_init(&guess, name);
+	for (c = command_table; c->name != NULL; c++)
+		text_guess_try(&guess, c->name);
+	if (guess.best != NULL)
+		complain("unknown command: %s, did you mean %s?",
+		    text_show(name, buf), guess.best);
+	else
+		complain("unknown command: %s, see xlb help",
+		    text_show(name, buf));
+	return STATUS_USAGE;
+}
+
+static json_t *
+command_json(const struct command *c)
+{
+	json_t *options = json_array();
+	const struct flag_row *f;
+	char buf[SYNOPSIS_MAX];
+
+	for (f = flag_table; f->name != NULL; f++)
+		if ((c->flags | FLAG_JSON) & f->flag && f->built)
+			json_array_append_new(options, json_pack(
+			    "{s:s, s:s?, s:s}", "name", f->name, "value",
+			    f->value, "help", f->help));
+	return json_pack("{s:s, s:s, s:s, s:o}", "name", c->name, "usage",
+	    synopsis(c, LINE, buf), "help", c->help, "options", options);
+}
+
+/* `only`, or all. */
+static int
+help_json(const struct context *x, const struct command *only)
+{
+	json_t *list = json_array();
+	const struct command *c;
+
+	for (c = command_table; c->name != NULL; c++)
+		if (only == NULL || c == only)
+			json_array_append_new(list, command_json(c));
+	return json_out(x, json_pack("{s:o}", "commands", list));
+}
+
+int
+help_run(const struct context *x)
+{
+	const struct command *c = NULL;
+
+	if (x->narg > 0) {
+		c = command_find(x->arg[0]);
+		if (c == NULL)
+			return command_unknown(x->arg[0]);
+	}
+	if (x->flags & FLAG_JSON)
+		return help_json(x, c);
+	if (c == NULL)
 		usage_print(stdout);
-		return STATUS_DONE;
-	}
-	c = command_find(x->arg[0]);
-	if (c == NULL) {
-		complain("unknown command: %s", x->arg[0]);
-		return STATUS_USAGE;
-	}
-	help_print(c, stdout);
+	else
+		help_print(c, stdout);
 	return STATUS_DONE;
 }
 

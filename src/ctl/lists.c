@@ -33,6 +33,8 @@ list_ask(const struct context *x, const struct list *l, json_t *args)
 		status = json_out(x, l->json(result));
 	else if (status == STATUS_DONE)
 		l->print(result, x->colour);
+	else
+		reply_refused(x, reply);
 	json_decref(reply);
 	return status;
 }

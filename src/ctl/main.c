@@ -5,7 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/text.h"
 #include "ctl/command.h"
 #include "io/log.h"
 
@@ -18,25 +17,6 @@ static const struct option long_options[] = {
 	{ "json", no_argument, NULL, OPT_JSON },
 	{ NULL, 0, NULL, 0 }
 };
-
-static int
-command_unknown(const char *name)
-{
-	const struct command *c;
-	struct text_guess guess;
-	char buf[TEXT_SHOW_MAX];
-
-	text_guess_init(&guess, name);
-	for (c = command_table; c->name != NULL; c++)
-		text_guess_try(&guess, c->name);
-	if (guess.best != NULL)
-		complain("unknown command: %s, did you mean %s?",
-		    text_show(name, buf), guess.best);
-	else
-		complain("unknown command: %s, see xlb help",
-		    text_show(name, buf));
-	return STATUS_USAGE;
-}
 
 /* "--count" and "--count=3" alike. */
 static const struct flag_row *

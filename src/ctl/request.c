@@ -192,7 +192,7 @@ fingerprint_run(const struct context *x)
 	json_t *reply, *result;
 	const char *pool;
 	json_t *value;
-	int status, width = 4;
+	int status, width = 0;
 
 	status = ask(x, "fingerprint", NULL, QUICK_MS, &reply);
 	if (status != 0)
@@ -209,6 +209,8 @@ fingerprint_run(const struct context *x)
 			if (json_is_string(value))
 				printf("%-*s  %s\n", width, pool,
 				    json_string_value(value));
+	} else {
+		reply_refused(x, reply);
 	}
 	json_decref(reply);
 	return status;

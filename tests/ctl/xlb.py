@@ -371,7 +371,7 @@ def actions_say_what_they_did():
         equal(s.requests[-1], {"schema": 1, "command": "undrain",
                                "args": {"node": True}})
         expect(xlb("fingerprint", run_dir=s.dir), 0,
-               "web   0123456789abcdef\na     00000000000000ff\n", "")
+               "web  0123456789abcdef\na    00000000000000ff\n", "")
         equal(json.loads(xlb("fingerprint", "--json", run_dir=s.dir).stdout),
               {"schema": 1, "web": "0123456789abcdef",
                "a": "00000000000000ff"})
@@ -382,6 +382,14 @@ def actions_say_what_they_did():
         expect(r, 1, None, "a\nwarning: b\n")
         equal(json.loads(r.stdout), {"schema": 1, "errors": ["a"],
                                      "warnings": ["warning: b"]})
+    for args in (["fingerprint"], ["flows"], ["lookup", "tcp", "192.0.2.7:1",
+                                              "192.0.2.8:80"]):
+        with daemon(**{args[0]: reply(1, ["no"])}) as s:
+            r = xlb(*args, "--json", run_dir=s.dir)
+            expect(r, 1, None, "no\n")
+            equal(json.loads(r.stdout),
+                  {"schema": 1, "errors": ["no"], "warnings": []}, args)
+            expect(xlb(*args, run_dir=s.dir), 1, "", "no\n")
     r = xlb("version")
     equal(json.loads(xlb("version", "--json").stdout)["version"],
           r.stdout.split()[1], "version")
@@ -940,6 +948,24 @@ def usage_fits_a_terminal():
             [xlb("help", c).stdout for c in commands]:
         for line in text.splitlines():
             equal(len(line) <= 80 and line == line.rstrip(), True, line)
+
+
+@test
+def usage_is_in_columns():
+    for line in xlb("help").stdout.split("options:")[0].splitlines()[2:]:
+        if line.strip():
+            name, text = line[:30].rstrip(), line[30:]
+            equal(len(line) < 30 or line.startswith("  lookup") or
+                  "|node" in line or (name[-1:] != " " and text[0] != " " and
+                                      line[28:30] == "  "), True, line)
+    j = json.loads(xlb("help", "--json").stdout)
+    equal([c["name"] for c in j["commands"]], usage_commands())
+    text = (TOP / "doc/json.md").read_text()
+    text = text[text.index("\n## help\n"):]
+    equal(json.loads(xlb("help", "stop", "--json").stdout),
+          json.loads(re.search(r"```json\n(.*?)```", text, re.S)[1]))
+    r = xlb("help", "statu")
+    expect(r, 2, "", "xlb: unknown command: statu, did you mean status?\n")
 
 
 @test
