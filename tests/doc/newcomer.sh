@@ -135,10 +135,7 @@ backends() {
 }
 
 router() {
-	{
-		echo "router id 10.0.0.1; protocol device { }"
-		section "On each router" | grep -v '^sysctl'
-	} >"$dir/router.conf"
+	section "On each router" | grep -v '^sysctl' >"$dir/router.conf"
 	section "On each router" | grep '^sysctl' >"$dir/router.sh"
 	at router sh -e "$dir/router.sh" || return 1
 	spawn router bird -f -c "$dir/router.conf" -s "$dir/router.ctl" \
