@@ -200,6 +200,8 @@ def bird_config(lines):
     word = lines[0].split()[0]
     if word == "if":
         return head + f"filter example {{ {text} accept; }}\n"
+    if text.startswith("protocol device"):
+        return text + "\n"      # a whole one already
     if word in ("include", "protocol"):
         if "table xlb4t" in text and word == "protocol":
             head += wrapper

@@ -194,6 +194,8 @@ class Fabric(lab.Lab):
             # goes by it; a new one after a retransmission would be as if a
             # node were lost.
             keys += ["net.core.txrehash=0"]
+            # Apart from the ports that tests give and count up.
+            keys += ["net.ipv4.ip_local_port_range=1024 19999"]
         if ns in BACKENDS:
             keys += ["net.ipv4.conf.all.arp_ignore=1",
                      "net.ipv4.conf.all.arp_announce=2"]

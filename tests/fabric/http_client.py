@@ -28,7 +28,7 @@ import socket
 import sys
 import time
 
-PORT_FIRST, PORT_LAST = 32768, 65000  # --from-port stays below these
+PORT_FIRST, PORT_LAST = 32768, 65000  # --from-port: 20000 to 32767
 
 
 class Client:
