@@ -60,13 +60,13 @@ each_table_has_its_limit(void **state)
 	hop_add("10.0.0.1", HOP_OK);
 	hop_add("10.0.0.2", HOP_OK);
 	for (i = 0; i < STATE_VIP_IDS - 1; i++)
-		vip[i] = (struct state_vip){ numbered(i), i + 1, 0 };
+		vip[i] = (struct state_vip){ .addr = numbered(i), .id = i + 1 };
 	for (i = 0; i < XLB_SERVICES; i++)
 		service[i] = (struct state_service){ .vip = numbered(i),
 		    .proto = 6, .port = 80, .vip_id = 1, .number = i };
 	for (i = 0; i < XLB_BACKENDS - 1; i++) {
-		backend[i] = (struct state_backend){ numbered(i), i + 1, 0,
-		    false };
+		backend[i] = (struct state_backend){ .addr = numbered(i),
+		    .number = i + 1 };
 		nexthop[i] = (struct state_nexthop){ .gateway = numbered(i),
 		    .number = i + 1 };
 	}
@@ -152,7 +152,8 @@ pools_are_judged_without_maps(void **state)
 	hop_add("10.0.0.2", HOP_RESOLVING);
 	hop_add("10.0.0.3", HOP_OK);
 	hop_add("10.0.0.4", HOP_NO_ROUTE);
-	backend[0] = (struct state_backend){ ip("10.0.0.2"), 7, 3, false };
+	backend[0] = (struct state_backend){ .addr = ip("10.0.0.2"),
+	    .number = 7, .nexthop = 3 };
 	nexthop[0] = (struct state_nexthop){ .gateway = ip("10.0.0.2"),
 	    .number = 3 };
 	found.backend = backend;
