@@ -18,7 +18,7 @@ EXTRA_DIST += tests/fabric/test_network.py tests/fabric/test_wrapper.py \
 	tests/fabric/test_many.py tests/fabric/accept_stub.py \
 	tests/fabric/test_chaos.py tests/fabric/chaos.py \
 	tests/fabric/facts.py tests/fabric/ask.py \
-	tests/fabric/test_path.py \
+	tests/fabric/test_path.py tests/fabric/test_nat.py \
 	tests/fabric/test_upgrade.py tests/fabric/test_demo.py
 
 FABRIC_BPF = tests/fabric/veth.bpf.o tests/fabric/count.bpf.o

@@ -14,7 +14,8 @@ tests_prog_run_host_CPPFLAGS = $(AM_CPPFLAGS)
 PROG_TESTS = tests/prog/test_xlb.py tests/prog/test_nat.py tests/prog/test_nat_random.py tests/prog/test_events.py \
 	tests/prog/test_flow.py
 $(PROG_TESTS:%=%.log): tests/prog/run_bpf tests/prog/run_host
-EXTRA_DIST += tests/prog/test_xlb.py tests/prog/test_events.py \
+EXTRA_DIST += tests/prog/test_xlb.py tests/prog/test_nat.py \
+	tests/prog/test_nat_random.py tests/prog/test_events.py \
 	tests/prog/test_flow.py tests/prog/rig.py tests/prog/flows.py
 
 UNIT_TESTS += tests/unit/test_hash
