@@ -51,14 +51,15 @@ struct probe_request {		/* xlbd to prober; with the socket if not CANCEL */
  * slot, and again when it changed. Texts end in NUL; empty: not set. */
 struct probe_check {
 	uint32_t slot;
-	char path[1025], method[17], host[256], body[1025];
-	char send[1025], reply[1025];
-	char sni[256], qname[256];
 	uint16_t qtype;		/* DNS's number, host byte order */
 	bool tls, verify, exec;
 	bool ca;		/* a memfd with the authorities comes along */
+	char path[1025], method[17], host[256], body[1025];
+	char send[1025], reply[1025];
+	char sni[256], qname[256];
 	uint8_t expect[PROBE_STATUS_BYTES];	/* bits by status */
 	uint8_t drain[PROBE_STATUS_BYTES];
+	uint8_t pad[3];		/* 0: two are compared whole */
 };
 
 struct probe_answer {		/* prober to xlbd */
