@@ -459,6 +459,8 @@ daemon_close(struct daemon *d)
 	arena_free(d->arena);
 	ring_cache_free(d->rings);
 	config_free(d->config);
+	reconcile_close(d);
+	sd_event_source_disable_unref(d->lifecycle.timer);
 	sd_event_unref(d->ev);
 }
 
@@ -485,6 +487,8 @@ daemon_run(const struct options *opt, struct prober *prober,
 	if (d.again) {
 		pass_tun(d.tun);
 		notify_again();
+	} else if (d.tun >= 0) {
+		close(d.tun);
 	}
 	return rc;
 }

@@ -248,6 +248,7 @@ void reconcile_now(struct daemon *d);
 /* Something does not work that did: perhaps somebody has changed the maps. */
 void reconcile_look(struct daemon *d);
 int reconcile_init(struct daemon *d);
+void reconcile_close(struct daemon *d);
 /* What `conf` would make of the maps as they are. 0, or -1: it cannot be done,
  * `dg` says why. Changes nothing. */
 int reconcile_try(const struct daemon *d, const struct conf *conf,

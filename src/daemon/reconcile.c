@@ -462,3 +462,11 @@ reconcile_init(struct daemon *d)
 		rc = sd_event_source_set_enabled(d->hold, SD_EVENT_OFF);
 	return rc;
 }
+
+void
+reconcile_close(struct daemon *d)
+{
+	sd_event_source_disable_unref(d->soon);
+	sd_event_source_disable_unref(d->tick);
+	sd_event_source_disable_unref(d->hold);
+}

@@ -333,7 +333,8 @@ launch_run(int fd)
 			at = &pfd[1 + FDS * i];
 			if (row[i].pid == 0) {
 				unused = &row[i];
-				at[0].fd = at[1].fd = at[2].fd = -1;
+				at[0] = at[1] = at[2] =
+				    (struct pollfd){ .fd = -1 };
 				continue;
 			}
 			at[0] = (struct pollfd){ .fd = row[i].conn };

@@ -152,7 +152,7 @@ piece_ask(struct mnl_socket *s, enum piece piece, uint8_t family, bool add,
 static int
 device_set(struct mnl_socket *s, unsigned ifindex)
 {
-	uint8_t buf[REQUEST_MAX];
+	uint8_t buf[REQUEST_MAX] = { 0 };	/* what pads the last one */
 	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
 	struct nlattr *spec, *inet6;
 	struct ifinfomsg *i;

@@ -9,12 +9,19 @@ DAEMON_TESTS += tests/daemon/test_start.py tests/daemon/test_trouble.py
 EXTRA_DIST += $(DAEMON_TESTS) tests/daemon/node.py tests/daemon/net.py
 EXTRA_DIST += tests/daemon/scrape.py tests/daemon/browser.py
 EXTRA_DIST += tests/golden/story.txt
-EXTRA_DIST += tests/daemon/shim.c
 
-# Without sanitizers: it comes before them.
-noinst_DATA += tests/daemon/shim.so
-CLEANFILES += tests/daemon/shim.so
+# Minutes: `./setup check --long` runs them.
+EXTRA_DIST += tests/daemon/valgrind.py tests/daemon/valgrind.supp
+
+# Without sanitizers: they come before them.
+SHIMS = tests/daemon/shim.so tests/daemon/valgrind_shim.so
+SHIM_CC = $(CC) -O1 -g -Wall -Wextra -Werror -fPIC -shared -o $@
+EXTRA_DIST += tests/daemon/shim.c tests/daemon/valgrind_shim.c
+noinst_DATA += $(SHIMS)
+CLEANFILES += $(SHIMS)
 tests/daemon/shim.so: tests/daemon/shim.c
 	$(AM_V_at)$(MKDIR_P) tests/daemon
-	$(AM_V_GEN)$(CC) -O1 -g -Wall -Wextra -Werror -fPIC -shared \
-		$(top_srcdir)/tests/daemon/shim.c -o $@ -ldl
+	$(AM_V_GEN)$(SHIM_CC) $(srcdir)/tests/daemon/shim.c -ldl
+tests/daemon/valgrind_shim.so: tests/daemon/valgrind_shim.c
+	$(AM_V_at)$(MKDIR_P) tests/daemon
+	$(AM_V_GEN)$(SHIM_CC) $(srcdir)/tests/daemon/valgrind_shim.c -lpthread
