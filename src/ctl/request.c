@@ -151,7 +151,6 @@ reload_run(const struct context *x)
 	json_t *reply;
 	int status;
 
-	started_get(x, before, sizeof(before));
 	status = ask(x, "reload", NULL, RELOAD_MS, &reply);
 	if (status != 0)
 		return status;
@@ -159,6 +158,7 @@ reload_run(const struct context *x)
 	    "restarted")))
 		return reply_show(x, reply_take(reply), reply, "reloaded");
 	status = reply_take(reply);
+	snprintf(before, sizeof(before), "%s", text(reply, "started"));
 	json_decref(reply);
 	if (status == STATUS_DONE)
 		status = restart_wait(x, before);

@@ -332,6 +332,7 @@ config_apply(struct daemon *d, struct config *c)
 	memset(d->link, 0, (c->conf->ninterface + 1) * sizeof(*d->link));
 	c->retired = old;
 	d->config = c;
+	d->applied = true;
 	/* pointed into the old tables */
 	memset(&d->wanted, 0, sizeof(d->wanted));
 	d->ring = NULL;

@@ -152,6 +152,7 @@ struct daemon {
 	mono_t ticked;		/* when the last one was */
 	sd_event_source *hold;	/* the next end of a hold */
 	bool started;		/* the first reconciliation is done */
+	bool applied;		/* a configuration, since the last tick */
 	bool stop_asked;	/* before that */
 	mono_t start;
 	int64_t started_at;	/* CLOCK_REALTIME, ns */

@@ -9,6 +9,7 @@
 
 #include "core/arena.h"
 #include "daemon/daemon.h"
+#include "daemon/status.h"
 #include "io/log.h"
 #include "io/notify.h"
 #include "io/tun.h"
@@ -139,6 +140,8 @@ take_away(struct daemon *d)
 	    l->flush ? "starts anew" : "");
 	if (l->waiting != NULL) {
 		reply = ctl_message(d->status);
+		/* who waits for the next one knows it by another time */
+		json_object_set_new(reply, "started", time_json(d->started_at));
 		if (l->flush)
 			json_object_set_new(reply, "result", json_pack("{s:b}",
 			    "restarted", 1));

@@ -5,6 +5,7 @@
  * plan; the plan is applied between withdrawals and announcements.
  */
 #include <errno.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -425,6 +426,11 @@ on_tick(sd_event_source *s, uint64_t usec, void *arg)
 		path_tick(d);
 		drift_mend(d);
 		reconcile(d, d->failed == 0 && asked == SD_EVENT_OFF);
+	}
+	/* a new configuration took some times the memory that it holds */
+	if (d->started && d->applied) {
+		malloc_trim(0);
+		d->applied = false;
 	}
 	sd_event_source_set_time_relative(s, TICK_US);
 	sd_event_source_set_enabled(s, SD_EVENT_ONESHOT);
