@@ -11,6 +11,7 @@ EXTRA_DIST += tests/daemon/scrape.py tests/daemon/browser.py
 EXTRA_DIST += tests/golden/story.txt
 
 # Minutes: `./setup check --long` runs them.
+EXTRA_DIST += tests/daemon/scale.py
 EXTRA_DIST += tests/daemon/valgrind.py tests/daemon/valgrind.supp
 
 # Without sanitizers: they come before them.

@@ -118,9 +118,9 @@ class Node:
         return self._start(["nsenter", f"--net=/run/netns/{self.far}", "--",
                             *argv])
 
-    def _start(self, argv, **kw):
+    def _start(self, argv, out=None, **kw):
         with open(self.log, "ab") as log:
-            p = subprocess.Popen(argv, stdout=log, stderr=log,
+            p = subprocess.Popen(argv, stdout=out or log, stderr=log,
                                  stdin=subprocess.DEVNULL, **kw)
         self.process.append(p)
         return p
