@@ -177,10 +177,11 @@ run_attach(struct run *r)
 	d->refused = false;
 	for (i = 0; i < c->ninterface; i++) {
 		netlink_if(d->nl, c->interface[i].name, &nif);
-		/* no packet comes in by one that is down, or not there */
+		/* no packet comes in by one that is down, or not there, which
+		 * it may not have been heard of yet */
 		if (nif.up && d->link[i].attached)
 			up = true;
-		else if (nif.up)
+		else if (nif.up && d->link[i].ifindex != 0)
 			d->refused = true;
 		d->drift.n[DRIFT_ATTACHMENT] += d->link[i].again;
 	}

@@ -10,6 +10,7 @@ import shutil
 import signal
 import socket
 import sys
+import time
 
 import node
 from node import VIP, check, wait
@@ -145,6 +146,27 @@ def attributes(n):
          n.birdc("show route table xlb4t all"))
     check(f"{mark.split(':')[1]}, {mark.split(':')[2]}" not in
           n.birdc("show route table xlb4t all"), "the old one is still there")
+
+
+def interface_goes_unheard(n):
+    """The kernel has one interface less, and says so after much else: more than
+    is read before xlbd looks at everything, which is due."""
+    n.link("eth9")
+    up(n, interfaces="{name: eth0}, {name: eth9}")
+    wait("eth9 to be attached", lambda: all(
+        i["attached"] for i in n.status()["interfaces"]))
+    since = len(n.said())
+    n.xlbd.send_signal(signal.SIGSTOP)
+    lines = [f"address add 10.8.{i >> 8}.{i & 255}/32 dev lo"
+             for i in range(800)]
+    node.run("ip", "-n", n.ns, "-batch", "-", input="\n".join(lines))
+    node.run("ip", "-n", n.ns, "link", "del", "eth9")
+    time.sleep(5.2)
+    n.xlbd.send_signal(signal.SIGCONT)
+    wait("eth9 to be gone", lambda: not all(
+        i["attached"] for i in n.status()["interfaces"]))
+    check("withdrawn" not in n.said()[since:], n.said()[since:])
+    check(n.announced(), "withdrawn for an interface that went away")
 
 
 def interface_missing(n):
@@ -608,6 +630,7 @@ CASES = (
     ("communities, MED, prepending, a prefix, the fingerprint", attributes),
     ("without bgp: what was announced goes, and xlb0", bgp_goes),
     ("an interface that is not there takes no other down", interface_missing),
+    ("one that goes takes no other down", interface_goes_unheard),
     ("BIRD's directory is made again", directory_goes),
     ("a restart refuses what a reload refuses", restart_refuses),
     ("what a node that serves nothing takes", first_configuration),
