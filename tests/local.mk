@@ -37,6 +37,8 @@ DIST_TESTS = tests/unit/test_bird_config tests/unit/test_maglev $(GOLDEN_TESTS) 
 .PHONY: check-programs
 check-programs: all
 	$(MAKE) $(AM_MAKEFLAGS) $(EXTRA_PROGRAMS)
+# Automake cleans all programs but these.
+CLEANFILES += $(EXTRA_PROGRAMS)
 
 SCRIPT_TESTS = tests/headers.sh tests/layers.sh tests/readme.sh tests/spdx.sh
 DOC_TESTS = tests/doc/newcomer.sh tests/doc/examples.py tests/doc/manuals.py \
