@@ -25,20 +25,6 @@ struct {
 
 #define NAT_NONE (~0U)		/* no row */
 
-/* One packet, and the row of its flow. `p` has addresses and ports as of the
- * direction's own packets, whatever the packet is. */
-struct nat {
-	struct pkt p;
-	int v6;
-	__u32 flags;		/* OTHER_* */
-	__u32 walk;		/* WALK_* */
-	__u32 l4;		/* where the transport header is, from `ip` on */
-	__u32 tick;
-	__u32 at;		/* the row's number */
-	struct xlb_nat *row;
-	__u64 word;		/* as it was read */
-};
-
 static __always_inline struct xlb_nat *
 nat_row(__u32 at)
 {
@@ -65,22 +51,46 @@ nat_addr_is(const __be32 a[4], const __u8 *b)
 	    vip_word(a[0], a[1]) == get64(b);
 }
 
+/* What a row is looked for by, and what was found; no gaps, since it is told to
+ * another function. */
+struct nat_key {
+	__be32 src[4], dst[4];	/* as of the direction's own packets */
+	__be32 ports;
+	__u32 walk;		/* WALK_* */
+	__u32 hash;		/* says where to look */
+	__u32 at;		/* the row's number */
+	__u64 kind;		/* nat_kind() */
+	__u64 word;		/* the row's, as it was read */
+};
+
+/* One packet, and the row of its flow. `p` has addresses and ports as of the
+ * direction's own packets, whatever the packet is. */
+struct nat {
+	struct pkt p;
+	struct nat_key *key;
+	int v6;
+	__u32 flags;		/* OTHER_* */
+	__u32 walk;		/* WALK_* */
+	__u32 l4;		/* where the transport header is, from `ip` on */
+	__u32 tick;
+	struct xlb_nat *row;
+};
+
 /* What comes from a client is compared with what the row says; what comes from a
  * backend with what its numbers mean. */
 static __always_inline int
-nat_is(const struct nat *n, const struct xlb_nat *row, int reply)
+nat_is(const struct nat_key *k, const struct xlb_nat *row)
 {
-	const struct xlb_tables *t = n->p.tables;
-	const struct pkt *p = &n->p;
+	const struct xlb_tables *t = vip_tables();
 
-	if (reply)
-		return (row->back == p->ports || (n->walk & WALK_LATER)) &&
-		    nat_addr_is(p->src,
+	if (k->kind & XLB_NAT_REPLY)
+		return (row->back == k->ports || (k->walk & WALK_LATER)) &&
+		    nat_addr_is(k->src,
 		    t->backend[row->backend & (XLB_BACKENDS - 1)].addr) &&
-		    nat_addr_is(p->dst,
+		    nat_addr_is(k->dst,
 		    t->source[row->source & (XLB_NAT_SOURCES - 1)].addr);
-	return (row->ports == p->ports || (n->walk & WALK_LATER)) &&
-	    nat_addr_is(p->src, row->client) && nat_addr_is(p->dst, row->vip);
+	return (row->ports == k->ports || (k->walk & WALK_LATER)) &&
+	    nat_addr_is(k->src, row->client) && nat_addr_is(k->dst, row->vip);
 }
 
 /* A word's upper half and kind: of the direction's rows with this hash. */
@@ -92,32 +102,56 @@ nat_kind(__u64 hash, __u8 proto, int reply)
 	    (proto == IPPROTO_UDP ? XLB_NAT_UDP : 0);
 }
 
-/* The flow's row. What is written of it is whole once it is not BUSY. */
-static __always_inline int
-nat_find(struct nat *n, int reply)
+int xlb_nat_find(struct nat_key *k);
+
+/* True if there is a row. What is written of it is whole once it is not BUSY. A
+ * function of its own: the verifier goes through its probes once. */
+__noinline int
+xlb_nat_find(struct nat_key *k)
 {
-	__u64 kind = nat_kind(n->p.flow, n->p.proto, reply);
 	struct xlb_nat *row;
 	__u32 i, at;
 	__u64 word;
 
+	if (k == NULL)
+		return 0;
 	for (i = 0; i < XLB_NAT_PROBE; i++) {
-		at = xlb_nat_at((__u32)n->p.flow, i, nat_mask);
+		at = xlb_nat_at(k->hash, i, nat_mask);
 		row = nat_row(at);
 		if (row == NULL)
 			return 0;
 		word = READ_ONCE(row->word);
 		if (word == 0)
 			return 0;
-		if (((word ^ kind) & (XLB_NAT_SAME | XLB_NAT_BUSY)) != 0 ||
-		    !nat_is(n, row, reply))
+		if (((word ^ k->kind) & (XLB_NAT_SAME | XLB_NAT_BUSY)) != 0 ||
+		    !nat_is(k, row))
 			continue;
-		n->row = row;
-		n->at = at;
-		n->word = word;
+		k->at = at;
+		k->word = word;
 		return 1;
 	}
 	return 0;
+}
+
+/* The flow's row. */
+static __always_inline int
+nat_find(struct nat *n, int reply)
+{
+	struct nat_key *k = n->key;
+	__u32 i;
+
+	for (i = 0; i < 4; i++) {
+		k->src[i] = n->p.src[i];
+		k->dst[i] = n->p.dst[i];
+	}
+	k->ports = n->p.ports;
+	k->walk = n->walk;
+	k->hash = n->p.flow;
+	k->kind = nat_kind(n->p.flow, n->p.proto, reply);
+	if (!xlb_nat_find(k))
+		return 0;
+	n->row = nat_row(k->at);
+	return n->row != NULL;
 }
 
 /* The row of the other direction, if it still is that. */
@@ -153,14 +187,14 @@ nat_write(struct xlb_nat *row, __u64 was, __u64 now)
 static __always_inline void
 nat_touch(const struct nat *n, __u32 set, __u32 clear)
 {
-	__u64 now = (n->word & ~(__u64)(XLB_NAT_TICK | clear)) | set | n->tick;
+	__u64 now = (n->key->word & ~(__u64)(XLB_NAT_TICK | clear)) | set | n->tick;
 	struct xlb_nat *peer;
 	__u64 was;
 
-	nat_write(n->row, n->word, now);
-	if (((n->word ^ now) & XLB_NAT_STATE) == 0)
+	nat_write(n->row, n->key->word, now);
+	if (((n->key->word ^ now) & XLB_NAT_STATE) == 0)
 		return;
-	peer = nat_peer(n->row, n->word);
+	peer = nat_peer(n->row, n->key->word);
 	if (peer == NULL)
 		return;
 	was = READ_ONCE(peer->word);
@@ -173,9 +207,9 @@ nat_is_old(const struct nat *n)
 {
 	const struct xlb_nat *peer;
 
-	if (!xlb_nat_old(n->word, n->tick))
+	if (!xlb_nat_old(n->key->word, n->tick))
 		return 0;
-	peer = nat_peer(n->row, n->word);
+	peer = nat_peer(n->row, n->key->word);
 	return peer == NULL || xlb_nat_old(READ_ONCE(peer->word), n->tick);
 }
 
@@ -201,6 +235,53 @@ nat_drop(struct xlb_nat *row, __u64 was, __u32 tick)
 	nat_write(row, was, XLB_NAT_GONE | tick);
 }
 
+int xlb_nat_alone(__u64 hash, __u64 word, __u32 mine);
+
+/* True if row `mine` is the only one with this hash. */
+__noinline int
+xlb_nat_alone(__u64 hash, __u64 word, __u32 mine)
+{
+	const struct xlb_nat *row;
+	__u32 i, at;
+	__u64 w;
+
+	for (i = 0; i < XLB_NAT_PROBE; i++) {
+		at = xlb_nat_at((__u32)hash, i, nat_mask);
+		row = nat_row(at);
+		if (row == NULL)
+			break;
+		w = READ_ONCE(row->word);
+		if (w == 0)
+			break;
+		if (at != mine && ((w ^ word) & XLB_NAT_SAME) == 0)
+			return 0;
+	}
+	return 1;
+}
+
+static __always_inline int
+nat_is_free(__u64 word)
+{
+	return word == 0 || (word & XLB_NAT_GONE);
+}
+
+__u32 xlb_nat_free(__u64 hash);
+
+/* The first step of its way where there is room; XLB_NAT_PROBE: nowhere. */
+__noinline __u32
+xlb_nat_free(__u64 hash)
+{
+	const struct xlb_nat *row;
+	__u32 i;
+
+	for (i = 0; i < XLB_NAT_PROBE; i++) {
+		row = nat_row(xlb_nat_at((__u32)hash, i, nat_mask));
+		if (row != NULL && nat_is_free(READ_ONCE(row->word)))
+			return i;
+	}
+	return XLB_NAT_PROBE;
+}
+
 __u32 xlb_nat_claim(__u64 hash, __u64 word);
 
 /*
@@ -211,51 +292,28 @@ __u32 xlb_nat_claim(__u64 hash, __u64 word);
 __noinline __u32
 xlb_nat_claim(__u64 hash, __u64 word)
 {
-	__u32 i, at, found = NAT_NONE, step = 0;
 	struct xlb_nat *row;
-	__u64 w, was = 0;
+	__u32 step, at;
+	__u64 was;
 
-	for (i = 0; i < XLB_NAT_PROBE; i++) {
-		at = xlb_nat_at((__u32)hash, i, nat_mask);
-		row = nat_row(at);
-		if (row == NULL)
-			return NAT_NONE;
-		w = READ_ONCE(row->word);
-		if ((w & XLB_NAT_GONE) || w == 0) {
-			if (found == NAT_NONE) {
-				found = at;
-				step = i;
-				was = w;
-			}
-			if (w == 0)
-				break;
-			continue;
-		}
-		if (((w ^ word) & XLB_NAT_SAME) == 0)
-			return NAT_NONE;
-	}
-	row = nat_row(found);
+	if (!xlb_nat_alone(hash, word, NAT_NONE))
+		return NAT_NONE;
+	step = xlb_nat_free(hash);
+	if (step >= XLB_NAT_PROBE)
+		return NAT_NONE;
+	at = xlb_nat_at((__u32)hash, step, nat_mask);
+	row = nat_row(at);
 	if (row == NULL)
 		return NAT_NONE;
+	was = READ_ONCE(row->word);
 	word |= XLB_NAT_BUSY | step << XLB_NAT_STEP_SHIFT;
-	if (__sync_val_compare_and_swap(&row->word, was, word) != was)
+	if (!nat_is_free(was) ||
+	    __sync_val_compare_and_swap(&row->word, was, word) != was)
 		return NAT_NONE;
-	for (i = 0; i < XLB_NAT_PROBE; i++) {
-		at = xlb_nat_at((__u32)hash, i, nat_mask);
-		row = nat_row(at);
-		if (row == NULL)
-			break;
-		w = READ_ONCE(row->word);
-		if (w == 0)
-			return found;
-		if (at == found || ((w ^ word) & XLB_NAT_SAME) != 0)
-			continue;
-		row = nat_row(found);
-		if (row != NULL)
-			nat_drop(row, word, XLB_NAT_USED(word));
-		return NAT_NONE;
-	}
-	return found;
+	if (xlb_nat_alone(hash, word, at))
+		return at;
+	nat_drop(row, word, XLB_NAT_USED(word));
+	return NAT_NONE;
 }
 
 /* One of several addresses, another one with each turn. */

@@ -42,7 +42,8 @@ __noinline __u32
 xlb_nat_quoted(struct sys_ctx *ctx, __u64 flow, __u64 packet, __u64 to)
 {
 	struct xlb_rare *r = rare_get();
-	struct nat n = { 0 };
+	struct nat_key key = { 0 };
+	struct nat n = { .key = &key };
 	const __u8 *quote;
 	__u32 i;
 	int known;
@@ -62,8 +63,8 @@ xlb_nat_quoted(struct sys_ctx *ctx, __u64 flow, __u64 packet, __u64 to)
 		n.p.src[i] = get32(quote + 24 + 4 * i);
 		n.p.dst[i] = get32(quote + 8 + 4 * i);
 	}
-	known = n.flags & OTHER_REPLY ? nat_find(&n, 1) : nat_find(&n, 0);
-	return known && !nat_is_old(&n) ? n.at : NAT_NONE;
+	known = nat_find(&n, n.flags & OTHER_REPLY);
+	return known && !nat_is_old(&n) ? key.at : NAT_NONE;
 }
 
 /* What is quoted went from `src` to `dst`, with these ports; what that adds to

@@ -247,14 +247,18 @@ nat_way_back(struct nat *n, struct encap *e)
 	return encap_way(p, e);
 }
 
-/* The number of the interface that it came by; XLB_DOORS: none that is known. */
-static __always_inline __u32
-nat_came_by(const struct pkt *p)
+__u32 xlb_nat_door(__u32 ifindex);
+
+/* The number of the interface that clients' packets come by; XLB_DOORS: none that
+ * is known. */
+__noinline __u32
+xlb_nat_door(__u32 ifindex)
 {
+	const struct xlb_tables *t = vip_tables();
 	__u32 i;
 
 	for (i = 0; i < XLB_DOORS; i++)
-		if (nat_door(p, i)->ifindex == p->ctx->ingress_ifindex)
+		if (t->door[i].ifindex == ifindex)
 			return i;
 	return XLB_DOORS;
 }
@@ -263,7 +267,7 @@ nat_came_by(const struct pkt *p)
 static __always_inline void
 nat_moved(const struct nat *n, __u64 mac_vlan)
 {
-	__u32 door = nat_came_by(&n->p);
+	__u32 door = xlb_nat_door(n->p.ctx->ingress_ifindex);
 	struct xlb_nat *peer;
 
 	if (mac_vlan == 0 || door == XLB_DOORS)
@@ -326,9 +330,10 @@ nat_owner(const struct nat *n)
 static __always_inline enum xlb_reason
 nat_begin(struct nat *n)
 {
+	const struct nat_key *k = n->key;
 	struct xlb_rare *r = rare_get();
 	struct pkt *p = &n->p;
-	__u32 door = nat_came_by(p), port, i;
+	__u32 door = xlb_nat_door(p->ctx->ingress_ifindex), port, i;
 	__u64 from = nat_came_from(p);
 
 	if (n->flags & OTHER_AGAIN)
@@ -341,14 +346,14 @@ nat_begin(struct nat *n)
 	if (port == 0)
 		port = be32(p->ports) & 0xffff;
 	r->nat.word = (__u32)nat_kind(0, p->proto, 0) | n->tick | nat_ends(p);
-	r->nat.ports = p->ports;
+	r->nat.ports = k->ports;
 	r->nat.back = be32(port << 16);
 	r->nat.backend = p->backend;
 	r->nat.door = door;
 	r->nat.mac_vlan = from;
 	for (i = 0; i < 4; i++) {
-		put32(r->nat.client + 4 * i, p->src[i]);
-		put32(r->nat.vip + 4 * i, p->dst[i]);
+		put32(r->nat.client + 4 * i, k->src[i]);
+		put32(r->nat.vip + 4 * i, k->dst[i]);
 	}
 	PKT_END(PKT_NAT);
 }
@@ -365,10 +370,10 @@ nat_anew(struct nat *n)
 		nat_follow(n);
 		return PKT_NEXT;
 	}
-	peer = nat_peer(n->row, n->word);
+	peer = nat_peer(n->row, n->key->word);
 	if (peer != NULL)
 		nat_drop(peer, READ_ONCE(peer->word), n->tick);
-	nat_drop(n->row, n->word, n->tick);
+	nat_drop(n->row, n->key->word, n->tick);
 	return nat_begin(n);
 }
 
@@ -382,7 +387,7 @@ nat_go_on(const struct nat *n)
 	if (p->proto == IPPROTO_TCP && !(n->walk & WALK_LATER)) {
 		set = nat_ends(p);
 		if (!(p->tcp_flags & (PARSE_SYN | PARSE_RST)) &&
-		    (n->word & XLB_NAT_REPLIED))
+		    (n->key->word & XLB_NAT_REPLIED))
 			set |= XLB_NAT_ESTABLISHED;
 	}
 	nat_touch(n, set, nat_goes_on(p));
@@ -391,20 +396,21 @@ nat_go_on(const struct nat *n)
 
 /* For readers of events, since the packet then has other addresses. */
 static __always_inline void
-nat_note(const struct pkt *p)
+nat_note(const struct nat *n)
 {
+	const struct nat_key *k = n->key;
 	struct xlb_rare *r;
 	__u32 i;
 
-	if (!event_wanted(p->tables))
+	if (!event_wanted(n->p.tables))
 		return;
 	r = rare_get();
 	if (r == NULL)
 		return;
-	r->nat.ports = p->ports;
+	r->nat.ports = k->ports;
 	for (i = 0; i < 4; i++) {
-		put32(r->nat.client + 4 * i, p->src[i]);
-		put32(r->nat.vip + 4 * i, p->dst[i]);
+		put32(r->nat.client + 4 * i, k->src[i]);
+		put32(r->nat.vip + 4 * i, k->dst[i]);
 	}
 }
 
@@ -416,7 +422,7 @@ nat_forward(struct nat *n)
 	int known = nat_find(n, 0), anew;
 
 	anew = known && !(n->flags & OTHER_AGAIN) && (nat_is_old(n) || !nat_kept(p->service, n->row->backend) ||
-	    ((n->word & XLB_NAT_CLOSING) && p->proto == IPPROTO_TCP &&
+	    ((n->key->word & XLB_NAT_CLOSING) && p->proto == IPPROTO_TCP &&
 	    (p->tcp_flags & (PARSE_SYN | PARSE_ACK)) == PARSE_SYN));
 	PKT_STAGE(nat_backend(n, known && !anew ? n->row->backend :
 	    nat_owner(n)));
@@ -431,7 +437,7 @@ nat_forward(struct nat *n)
 		PKT_STAGE(nat_anew(n));
 	else
 		nat_go_on(n);
-	nat_note(p);
+	nat_note(n);
 	PKT_STAGE(nat_rewrite(n,
 	    p->tables->source[n->row->source & (XLB_NAT_SOURCES - 1)].addr,
 	    p->to->addr, n->row->back << 16 | n->row->back >> 16));
@@ -459,7 +465,8 @@ int xlb_nat(struct sys_ctx *ctx, __u64 flow, __u64 service, __u64 packet,
 __noinline int
 xlb_nat(struct sys_ctx *ctx, __u64 flow, __u64 service, __u64 packet, __u64 to)
 {
-	struct nat n = { 0 };
+	struct nat_key key = { 0 };
+	struct nat n = { .key = &key };
 	enum xlb_reason reason;
 
 	n.p.flow = flow;
@@ -505,7 +512,8 @@ int xlb_nat_reply(struct sys_ctx *ctx, __u64 flow, __u64 packet, __u64 to);
 __noinline int
 xlb_nat_reply(struct sys_ctx *ctx, __u64 flow, __u64 packet, __u64 to)
 {
-	struct nat n = { 0 };
+	struct nat_key key = { 0 };
+	struct nat n = { .key = &key };
 	enum xlb_reason reason;
 
 	n.p.flow = flow;

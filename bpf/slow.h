@@ -100,7 +100,7 @@ slow_parse(struct slow *s)
 
 	PKT_STAGE(slow_link(s));
 	PKT_STAGE(s->v6 ? slow_addresses(p, 1) : slow_addresses(p, 0));
-	PKT_STAGE(vip_match(p));
+	PKT_STAGE(vip_match(p, 1));
 	PKT_STAGE(s->v6 ? slow_header6(s) : slow_header4(s));
 	p->pos = p->ip + s->l4;
 	return PKT_NEXT;
@@ -122,7 +122,7 @@ slow_packet(struct slow *s)
 		return fragment_follow(s);
 	if (icmp)
 		PKT_STAGE(icmp_packet(s));
-	PKT_STAGE(vip_service(p));
+	PKT_STAGE(vip_service(p, 1));
 	return select_hash(p, s->v6);
 }
 

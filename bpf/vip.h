@@ -22,18 +22,17 @@ vip_word(__be32 first, __be32 second)
 
 enum { VIP_NONE, VIP_IS, VIP_OWN };	/* VIP_OWN: see XLB_VIP_OWN */
 
-/* What the address is, and its row. `at` is xlb_vip_hash(). */
+/* What the address is, and its row. `at` is xlb_vip_hash(), and then the row's
+ * number. */
 static __always_inline int
-vip_find(const struct xlb_tables *t, __u32 at, const __be32 addr[4],
+vip_find(const struct xlb_tables *t, __u32 *at, __u64 high, __u64 low,
     const struct xlb_vip **found)
 {
-	__u64 high = vip_word(addr[0], addr[1]);
-	__u64 low = vip_word(addr[2], addr[3]);
 	const struct xlb_vip *row;
 	__u32 i, id;
 
 	for (i = 0; i < XLB_PROBE; i++) {
-		row = &t->vip[at];
+		row = &t->vip[*at];
 		SYS_OPAQUE(row);
 		id = READ_ONCE(row->id);
 		if (id == XLB_ROW_EMPTY)
@@ -45,7 +44,7 @@ vip_find(const struct xlb_tables *t, __u32 at, const __be32 addr[4],
 			if (id != XLB_ROW_GONE)
 				return VIP_OWN;
 		}
-		at = (at + 1) & (XLB_TABLE_ROWS - 1);
+		*at = (*at + 1) & (XLB_TABLE_ROWS - 1);
 	}
 	return VIP_NONE;
 }
@@ -57,13 +56,43 @@ vip_tables(void)
 	return SYS_VALUE_OF(tables);
 }
 
-static __always_inline enum xlb_reason
-vip_match(struct pkt *p)
+__u32 xlb_vip_find(__u32 at, __u64 high, __u64 low);
+
+/* The same as a function of its own, for what is out of the common way: the
+ * verifier goes through its probes once. VIP_* << 24, and the row's number. */
+__noinline __u32
+xlb_vip_find(__u32 at, __u64 high, __u64 low)
 {
+	const struct xlb_vip *row;
+	int is;
+
+	at &= XLB_TABLE_ROWS - 1;
+	is = vip_find(vip_tables(), &at, high, low, &row);
+	return (__u32)is << 24 | at;
+}
+
+static __always_inline int
+vip_find_rare(const struct xlb_tables *t, __u32 at, __u64 high, __u64 low,
+    const struct xlb_vip **found)
+{
+	__u32 is = xlb_vip_find(at, high, low);
+
+	*found = &t->vip[is & (XLB_TABLE_ROWS - 1)];
+	return is >> 24;
+}
+
+/* Is it for a VIP? `rare` is a constant. */
+static __always_inline enum xlb_reason
+vip_match(struct pkt *p, int rare)
+{
+	__u64 high = vip_word(p->dst[0], p->dst[1]);
+	__u64 low = vip_word(p->dst[2], p->dst[3]);
+	__u32 at = xlb_vip_hash(p->dst);
 	const struct xlb_vip *row = NULL;
 	int is;
 
-	is = vip_find(p->tables, xlb_vip_hash(p->dst), p->dst, &row);
+	is = rare ? vip_find_rare(p->tables, at, high, low, &row) :
+	    vip_find(p->tables, &at, high, low, &row);
 	if (is == VIP_NONE)
 		PKT_END(XLB_REASON_NOT_VIP);
 	if (is == VIP_OWN)
@@ -78,11 +107,11 @@ vip_match(struct pkt *p)
 static __always_inline int
 vip_is_source(const struct pkt *p)
 {
-	const struct xlb_vip *row;
 	__u32 at = xlb_vip_hash(p->src);
 
-	return xlb_vip_filter_has(p->tables, at) &&
-	    vip_find(p->tables, at, p->src, &row) == VIP_IS;
+	return xlb_vip_filter_has(p->tables, at) && xlb_vip_find(at,
+	    vip_word(p->src[0], p->src[1]), vip_word(p->src[2], p->src[3])) >>
+	    24 == VIP_IS;
 }
 
 /* The first byte of a source, by which most are told to be fit. */
@@ -141,6 +170,8 @@ vip_source(struct pkt *p, int v6)
 	return v6 ? vip_source6(p) : vip_source4(p);
 }
 
+#define VIP_NO_SERVICE	(~0ULL)		/* no word: flags are fewer */
+
 /* True if there is a row with this key; then its word. */
 static __always_inline int
 vip_service_find(const struct xlb_tables *t, __u64 key, __u64 *word)
@@ -164,18 +195,37 @@ vip_service_find(const struct xlb_tables *t, __u64 key, __u64 *word)
 	return 0;
 }
 
-/* An exact port beats every port. */
+__u64 xlb_service_find(__u64 key);
+
+/* The same as a function of its own: the word; VIP_NO_SERVICE if there is none. */
+__noinline __u64
+xlb_service_find(__u64 key)
+{
+	__u64 word;
+
+	return vip_service_find(vip_tables(), key, &word) ? word :
+	    VIP_NO_SERVICE;
+}
+
+static __always_inline int
+vip_service_find_rare(__u64 key, __u64 *word)
+{
+	*word = xlb_service_find(key);
+	return *word != VIP_NO_SERVICE;
+}
+
+/* An exact port beats every port. `rare` is a constant. */
 static __always_inline enum xlb_reason
-vip_service(struct pkt *p)
+vip_service(struct pkt *p, int rare)
 {
 	__u32 any = p->proto == IPPROTO_TCP ? XLB_VIP_ANY_TCP : XLB_VIP_ANY_UDP;
 	__u64 key = XLB_SERVICE_KEY(p->vip, p->proto, 0);
+	__u64 exact = key | (be32(p->ports) & 0xffff);
 
-	if (vip_service_find(p->tables, key | (be32(p->ports) & 0xffff),
-	    &p->service))
+	if (rare ? vip_service_find_rare(exact, &p->service) :
+	    vip_service_find(p->tables, exact, &p->service))
 		return PKT_NEXT;
-	if ((p->vip_flags & any) &&
-	    vip_service_find(p->tables, key, &p->service))
+	if ((p->vip_flags & any) && vip_service_find_rare(key, &p->service))
 		return PKT_NEXT;
 	if (p->vip_flags & XLB_VIP_SOURCE)
 		PKT_END(PKT_OWN);

@@ -111,7 +111,7 @@ xlb_balance(struct pkt *p, int v6)
 	enum xlb_reason reason;
 
 	PKT_STAGE(v6 ? parse_address6(p) : parse_address4(p));
-	reason = vip_match(p);
+	reason = vip_match(p, 0);
 	if (reason == PKT_OWN)
 		return xlb_own(p, v6);
 	if (reason != PKT_NEXT)
@@ -120,7 +120,7 @@ xlb_balance(struct pkt *p, int v6)
 	PKT_STAGE(v6 ? parse_header6(p) : parse_header4(p));
 	PKT_STAGE(parse_ports(p));
 	PKT_STAGE(vip_source(p, v6));
-	reason = vip_service(p);
+	reason = vip_service(p, 0);
 	if (reason == PKT_OWN)	/* a VIP, too */
 		PKT_END(PKT_SLOW);
 	PKT_STAGE(reason);

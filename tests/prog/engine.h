@@ -26,6 +26,10 @@ struct engine_config {
 int engine_open(const struct engine_config *c, uint32_t *insns, char *why,
     size_t len);
 
+/* Instructions that the verifier went through, which is what a load costs; 0: there
+ * was none. */
+uint32_t engine_verified(void);
+
 /* What the program's clocks say from now on. -1: they are the kernel's. */
 int engine_clock(uint64_t ns, uint64_t jiffies);
 

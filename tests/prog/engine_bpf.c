@@ -22,6 +22,7 @@
 
 static struct xlb_bpf *skel;
 static size_t ring_len, split;
+static uint32_t verified;
 static struct mapping {
 	void *at;
 	size_t len;
@@ -85,7 +86,14 @@ engine_open(const struct engine_config *c, uint32_t *insns, char *why,
 	e = bpf_obj_get_info_by_fd(bpf_program__fd(skel->progs.xlb), &info,
 	    &info_len);
 	*insns = e == 0 ? info.xlated_prog_len / 8 : 0;
+	verified = e == 0 ? info.verified_insns : 0;
 	return 0;
+}
+
+uint32_t
+engine_verified(void)
+{
+	return verified;
 }
 
 int

@@ -6,6 +6,7 @@
 #ifdef TWO
 #define engine_open TWO(open)
 #define engine_clock TWO(clock)
+#define engine_verified TWO(verified)
 #define engine_close TWO(close)
 #define engine_program TWO(program)
 #define engine_map TWO(map)

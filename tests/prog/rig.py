@@ -174,7 +174,7 @@ class Program:
         if answer.startswith("skip"):
             raise Skip(answer[5:])
         assert answer.startswith("ok"), answer
-        self.insns = int(answer.split()[1])
+        self.insns, self.verified = (int(n) for n in answer.split()[1:])
         self.vip_rows, self.service_rows, self.filter = {}, {}, {}
         self.settings()
         self.reasons = [0] * len(REASONS)

@@ -137,7 +137,8 @@ do_open(const struct engine_config *c)
 	int r = engine_open(c, &insns, why, sizeof(why));
 
 	if (r == 0)
-		printf("ok %" PRIu32 "\n", insns);
+		printf("ok %" PRIu32 " %" PRIu32 "\n", insns,
+		    engine_verified());
 	else
 		printf("%s %s\n", verdict[r + 1], why);
 }

@@ -36,6 +36,7 @@ OURS, THEIRS, FAR = "02:00:00:00:00:01", "02:00:00:00:00:02", \
 ROUTER = "02:00:00:00:00:99"
 KIND = {4: b"\x08\0", 6: b"\x86\xdd"}     # ethertypes
 INSNS_MAX = 15000  # as loaded: a program that stays small
+VERIFIED_MAX = 250000  # of a million, and each start waits for it
 # service numbers by (family, protocol, port)
 WEB, TLS, REST, QUIC, UREST = 1, 2, 3, 4, 5
 ALONE, STICKY, TUNNEL, PLAIN = 21, 22, 31, 32
@@ -1332,7 +1333,9 @@ def main():
             p = Program(engine)
             build(p)
             assert p.insns <= INSNS_MAX, f"{p.insns} instructions"
-            return f"{p.insns} instructions as loaded" if p.insns else None
+            assert p.verified <= VERIFIED_MAX, f"{p.verified} verified"
+            return f"{p.insns} instructions as loaded, {p.verified} " \
+                "verified" if p.insns else None
 
         tap.case(f"{engine}: loads", load)
         for case in CASES:
