@@ -152,7 +152,7 @@ xlbd_start() {	# the configuration is standard input
 	    --run-dir /run/xlb-node --bpf-dir /sys/fs/bpf/node \
 	    --state-dir /tmp/state --bird-dir /tmp/bird \
 	    --bird-socket /tmp/bird/none
-	within 60 xlb_is_up || { cat /tmp/xlbd.log; echo "Bail out! xlbd"; exit 1; }
+	within 180 xlb_is_up || { cat /tmp/xlbd.log; echo "Bail out! xlbd"; exit 1; }
 }
 
 reload() {
