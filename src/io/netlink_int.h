@@ -95,6 +95,7 @@ struct nl_neigh {
 	bool managed;		/* the kernel keeps it fresh */
 	bool marked;		/* because we said so */
 	bool full;		/* the kernel had no room; said once */
+	bool paused;		/* its interface does not run: nobody can answer */
 	mono_t deadline;	/* of the answer; 0: not waiting */
 	mono_t asked;		/* when last */
 	mono_t doubted;		/* when all on the link were asked last */

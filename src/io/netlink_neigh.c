@@ -256,6 +256,24 @@ neigh_waits(const struct nl_neigh *e)
 	return e->asked.ns != 0 && !e->mac_known;
 }
 
+/*
+ * While the interface does not run no time passes: the neighbours that were known
+ * are, when it runs again, until each has had its time to answer. Else those whose
+ * answer comes first would get the flows of all others for a moment.
+ */
+static bool
+neigh_paused(const struct netlink *nl, struct nl_neigh *e)
+{
+	bool was = e->paused;
+
+	e->paused = !can_ask(link_find(nl, e->ifindex));
+	if (was && !e->paused && e->deadline.ns != 0) {
+		e->deadline = mono_add_ms(nl->now, NETLINK_ANSWER_MS);
+		e->ask = true;
+	}
+	return e->paused;
+}
+
 void
 neigh_tick(struct netlink *nl)
 {
@@ -264,6 +282,8 @@ neigh_tick(struct netlink *nl)
 
 	for (i = 0; i < nl->nneigh; i++) {
 		e = &nl->neigh[i];
+		if (neigh_paused(nl, e))
+			continue;
 		if (e->deadline.ns != 0 && !mono_before(nl->now, e->deadline))
 			neigh_dead(e);
 		if (neigh_waits(e) && mono_ms_since(nl->now, e->asked) >=
@@ -281,6 +301,8 @@ neigh_next(const struct netlink *nl)
 
 	for (i = 0; i < nl->nneigh; i++) {
 		e = &nl->neigh[i];
+		if (e->paused)
+			continue;
 		if (e->deadline.ns != 0)
 			t = e->deadline;
 		else if (neigh_waits(e))

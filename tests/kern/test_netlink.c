@@ -270,6 +270,39 @@ links_go_down_and_come_up(void **state)
 	assert_true(is_ok("10.1.0.2"));
 }
 
+/* However long the link is down: what was known is, when it is up again, for as
+ * long as an answer may take. So all come back at once, and none of them gets the
+ * flows of the others because it was the first to answer. */
+static void
+neighbours_come_back_with_their_link(void **state)
+{
+	double begin;
+	bool one, two;
+
+	(void)state;
+	run_in(t.peer, "ip addr add 10.1.0.3/24 dev p0");
+	want("10.1.0.2", "10.1.0.3", NULL);
+	FOLLOW(1000, "resolved", is_ok("10.1.0.2") && is_ok("10.1.0.3"));
+	run_in(t.peer, "ip addr del 10.1.0.3/24 dev p0");
+	run_in(t.peer, "ip link set p0 down");
+	FOLLOW(1000, "carrier lost", is("10.1.0.2", HOP_NO_ROUTE));
+	turn_for(2 * NETLINK_ANSWER_MS);
+	run_in(t.peer, "ip link set p0 up");
+	FOLLOW(2000, "carrier back", !is("10.1.0.2", HOP_NO_ROUTE));
+	begin = now_ms();
+	assert_true(is_ok("10.1.0.2") && is_ok("10.1.0.3"));
+	/* the one that is silent has its time */
+	while (now_ms() - begin < 800) {
+		turn(20);
+		one = is_ok("10.1.0.2");
+		two = is_ok("10.1.0.3");
+		assert_true(one && two);
+	}
+	FOLLOW(800, "silent", is("10.1.0.3", HOP_NO_NEIGHBOR));
+	turn_for(500);
+	assert_true(is_ok("10.1.0.2"));
+}
+
 /* For 30 s, then twice as long, until the link changes. */
 static void
 an_interface_that_takes_no_frames_is_left(void **state)
@@ -559,6 +592,7 @@ main(void)
 		NET_CASE(a_silent_change_of_mac_is_found),
 		NET_CASE(a_flushed_neighbour_is_asked_for_again),
 		NET_CASE(links_go_down_and_come_up),
+		NET_CASE(neighbours_come_back_with_their_link),
 		NET_CASE(an_interface_that_takes_no_frames_is_left),
 		NET_CASE(routes_change),
 		NET_CASE(multipath_is_stable),
