@@ -262,8 +262,9 @@ tests_unit_test_flow_table_SOURCES = tests/unit/test_flow_table.c \
 tests_unit_test_flow_table_LDADD = $(UNIT_LIBS)
 
 UNIT_TESTS += tests/unit/test_plan_first
+tests_unit_test_plan_first_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tests
 tests_unit_test_plan_first_SOURCES = tests/unit/test_plan_first.c \
-	tests/unit/unit.h
+	tests/unit/unit.h tests/fake/maps_mem.c tests/fake/maps_mem.h
 tests_unit_test_plan_first_LDADD = $(UNIT_LIBS)
 
 UNIT_TESTS += tests/unit/test_state

@@ -42,6 +42,7 @@ plan_rings_init(struct plan_rings *pr, const struct state *wanted,
 	pr->usable = arena_calloc(a, PLAN_NUMBERS, sizeof(*pr->usable));
 	pr->there = arena_calloc(a, RING_MEMBER_WORDS, sizeof(*pr->there));
 	pr->alive = arena_calloc(a, PLAN_NUMBERS, sizeof(*pr->alive));
+	pr->owns = arena_calloc(a, PLAN_NUMBERS, sizeof(*pr->owns));
 	pr->word = arena_calloc(a, wanted->ring_size, sizeof(*pr->word));
 	pr->usable[0] = true;	/* no backend needs no row */
 	ids_init(&nexthops, 1, XLB_NEXTHOPS, a);
@@ -129,7 +130,8 @@ op_ring_words(struct plan_rings *pr, struct op_ring *o,
     const struct state_ring *want, const struct state_ring *found,
     const uint32_t *owner)
 {
-	uint32_t *word = arena_alloc(pr->a, o->size * sizeof(*word)), *past, i;
+	uint32_t *word = arena_alloc(pr->a, o->size * sizeof(*word)), *past;
+	uint32_t i, was;
 	struct ring_slot s;
 
 	o->slot = word;
@@ -137,9 +139,10 @@ op_ring_words(struct plan_rings *pr, struct op_ring *o,
 	for (i = 0; i < o->size; i++) {
 		s.word = found->slot[i];
 		s.past = found->past[i];
-		o->moved += XLB_SLOT_CUR(s.word) != owner[i];
+		was = XLB_SLOT_CUR(s.word);
+		o->moved += was != owner[i];
 		s = ring_slot_step(s, owner[i], want->roles,
-		    pr->alive[XLB_SLOT_CUR(s.word)], pr->tick);
+		    pr->alive[was] && !pr->owns[owner[i]], pr->tick);
 		word[i] = s.word;
 		past[i] = s.past;
 	}
@@ -182,6 +185,23 @@ alive_set(struct plan_rings *pr, const struct state_ring *want, bool on)
 		pr->alive[want->number_of[k]] = on && want->eligible[k];
 }
 
+/* Who has been an owner, or could not have been one. */
+static void
+owns_set(struct plan_rings *pr, const struct state_ring *want,
+    const struct state_ring *found)
+{
+	uint32_t i, number;
+	size_t k;
+
+	memset(pr->owns, 0, PLAN_NUMBERS * sizeof(*pr->owns));
+	for (i = 0; i < pr->wanted->ring_size; i++)
+		pr->owns[XLB_SLOT_CUR(found->slot[i])] = true;
+	for (k = 0; k < want->nmember; k++) {
+		number = want->number_of[k];
+		pr->owns[number] |= ring_member(found->roles, number) == 0;
+	}
+}
+
 /* Which of the two operations on slots, and in which part of the plan. */
 static void
 slots_build(struct plan_rings *pr, const struct state_ring *want,
@@ -192,6 +212,7 @@ slots_build(struct plan_rings *pr, const struct state_ring *want,
 
 	state_ring_words(pr->rc, pr->wanted, want, pr->word);
 	alive_set(pr, want, true);
+	owns_set(pr, want, found);
 	out->now = true;
 	for (i = 0; i < size; i++) {
 		out->now &= pr->usable[pr->word[i]];

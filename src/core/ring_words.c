@@ -42,18 +42,16 @@ past_of(uint32_t past, uint32_t prev, uint32_t tick)
 
 /*
  * The owner stands in for one that died moments ago; or for one of which nothing
- * was known when the node began, and which is active itself: there is no other
- * cause for it to lose the slot so soon.
+ * was known when the node began.
  */
 static bool
-stands_in(struct ring_slot was, bool active, uint32_t tick)
+stands_in(struct ring_slot was, bool late, uint32_t tick)
 {
 	uint32_t owner = XLB_PAST_OWNER(was.past);
 
 	if (owner == 0 || past_age(was.past, tick) >= RING_PREV_TICKS)
 		return false;
-	return (was.word & XLB_SLOT_LOOKUP) ||
-	    (owner == XLB_PAST_NOBODY && active);
+	return owner == XLB_PAST_NOBODY ? late : was.word & XLB_SLOT_LOOKUP;
 }
 
 /*
@@ -63,11 +61,12 @@ stands_in(struct ring_slot was, bool active, uint32_t tick)
  * whose flows may be unknown: it stays `prev` if it lives, and the others leave
  * no trace. Where it comes back itself, nobody else's flows are unknown. A node
  * that begins hears of its backends one after the other: flows that come from
- * other nodes are of the one that the slot goes to in the end.
+ * other nodes are of the one that the slot goes to in the end. Not so where one
+ * that had slots gets more: members or weights have changed, even so soon.
  */
 struct ring_slot
 ring_slot_step(struct ring_slot was, uint32_t cur, const uint32_t *member,
-    bool active, uint32_t tick)
+    bool late, uint32_t tick)
 {
 	uint32_t owner = XLB_SLOT_CUR(was.word), past = was.past;
 	uint32_t prev = XLB_SLOT_PREV(was.word);
@@ -84,7 +83,7 @@ ring_slot_step(struct ring_slot was, uint32_t cur, const uint32_t *member,
 		past = 0;
 	} else if (prev != 0) {
 		past = past_of(past, prev, tick);
-	} else if (stands_in(was, active, tick)) {
+	} else if (stands_in(was, late, tick)) {
 		if (cur == XLB_PAST_OWNER(past))
 			past = 0;
 	} else if (owner != 0) {

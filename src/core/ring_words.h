@@ -37,9 +37,10 @@ struct ring_slot {
 };
 
 /* `was` when `cur` becomes the owner; `tick` is now, any number of bits.
- * `active`: the owner before would take new flows. */
+ * `late`: the owner before would take new flows, and `cur`, a member all the
+ * time, takes its first ones. */
 struct ring_slot ring_slot_step(struct ring_slot was, uint32_t cur,
-    const uint32_t *member, bool active, uint32_t tick);
+    const uint32_t *member, bool late, uint32_t tick);
 
 /* What time does to a slot whose owner stays: `prev` goes after its time, and
  * at once if its backend is dead; `past` that no rule asks for any more goes,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A node that begins while a backend drains: what its first rings say. */
+/* A node that begins: while a backend drains, and before all are known. */
 #include "unit.h"
 
 #include <string.h>
@@ -8,6 +8,7 @@
 #include "core/diag.h"
 #include "core/plan.h"
 #include "core/ring_words.h"
+#include "fake/maps_mem.h"
 
 #define SIZE 1021
 #define BACKENDS 3
@@ -19,13 +20,18 @@
 static const char *const addrs[BACKENDS] = { "10.0.0.1", "10.0.0.2",
     "10.0.0.3" };
 
-static const char text[] = "interfaces: [{name: eth0}]\n"
-    "maglev: {table_size: 1021}\n"
-    "checks: {c: {type: tcp, port: 80, via: direct}}\n"
-    "services: [{name: w, addresses: [192.0.2.1], listen: [tcp/80], pool: p}]\n"
-    "pools: {p: {check: c, backends: [\n"
-    "{name: b1, address: 10.0.0.1}, {name: b2, address: 10.0.0.2},\n"
-    "{name: b3, address: 10.0.0.3}]}}\n";
+#define CONF(members) "interfaces: [{name: eth0}]\n" \
+    "maglev: {table_size: 1021}\n" \
+    "checks: {c: {type: tcp, port: 80, via: direct}}\n" \
+    "services: [{name: w, addresses: [192.0.2.1], listen: [tcp/80], pool: p}]\n" \
+    "pools: {p: {check: c, backends: [" members "]}}\n"
+#define B2 "{name: b2, address: 10.0.0.2}"
+
+static const char two[] = CONF("{name: b1, address: 10.0.0.1}, " B2);
+static const char less[] = CONF("{name: b1, address: 10.0.0.1, weight: 50}, "
+    B2);
+static const char three[] = CONF("{name: b1, address: 10.0.0.1}, " B2
+    ", {name: b3, address: 10.0.0.3}");
 
 static struct arena *a;
 static struct state found, wanted;
@@ -37,22 +43,19 @@ struct begin {
 	enum health_state others;
 };
 
-/* The new ring's slots, by the operation that makes it. */
-static const struct op_ring *
-first_ring(const struct begin *b)
+/* How the maps get from `found` to what file, checks and drains say. */
+static void
+plan_for(const char *text, const struct override_list *overrides,
+    const enum health_state *is, uint32_t tick, struct plan *plan)
 {
 	struct conf_source src = { "f", text, strlen(text) };
-	struct override o = { .pool = "p", .state = b->state,
-	    .file_state = BACKEND_ACTIVE, .since = NOW - b->ago };
-	const struct override_list overrides = { &o, 1 };
 	struct health_row health[BACKENDS];
 	struct health_table table = { health, BACKENDS };
 	struct hop hop[BACKENDS];
 	struct hop_table hops = { hop, BACKENDS };
-	struct state_input in = { .overrides = &overrides, .health = &table,
+	struct state_input in = { .overrides = overrides, .health = &table,
 	    .hops = &hops, .found = &found, .now = NOW };
 	struct ring_cache *rc = ring_cache_new();
-	struct plan plan;
 	struct diag dg;
 	size_t i;
 
@@ -66,16 +69,32 @@ first_ring(const struct begin *b)
 		hop[i].nexthop.mac[0] = 2;
 		health[i].port = 80;
 		health[i].check = "c";
-		health[i].fsm.state = i == DRAINS ? b->health : b->others;
+		health[i].fsm.state = is[i];
 	}
-	o.addr = hop[DRAINS].addr;
 	diag_init(&dg);
 	if (conf_load(&src, 1, a, &in.conf, &dg) < 0 ||
 	    state_build(&in, a, &wanted, &dg) < 0)
 		fail_msg("%s", dg.row[0].text);
 	diag_fini(&dg);
-	plan_build(&wanted, &found, rc, TICK, a, &plan);
+	plan_build(&wanted, &found, rc, tick, a, plan);
 	ring_cache_free(rc);
+}
+
+/* The new ring's slots, by the operation that makes it. */
+static const struct op_ring *
+first_ring(const struct begin *b)
+{
+	struct override o = { .pool = "p", .state = b->state,
+	    .file_state = BACKEND_ACTIVE, .since = NOW - b->ago };
+	const struct override_list overrides = { &o, 1 };
+	enum health_state is[BACKENDS] = { b->others, b->others, b->others };
+	struct plan plan;
+	size_t i;
+
+	memset(&found, 0, sizeof(found));
+	is[DRAINS] = b->health;
+	assert_int_equal(addr_parse(addrs[DRAINS], &o.addr), 0);
+	plan_for(three, &overrides, is, TICK, &plan);
 	for (i = 0; i < plan.n; i++)
 		if (plan.op[i].kind == OP_RING_NEW)
 			return plan.op[i].row;
@@ -158,6 +177,70 @@ otherwise_they_go_by_the_ring(void **state)
 		assert_int_equal(left(first_ring(&none[i])), 0);
 }
 
+/* The maps are as wanted then; how many slots send unknown flows to the owner
+ * before. */
+static uint32_t
+carried_out(struct maps *m, const char *text, const enum health_state *is,
+    uint32_t tick)
+{
+	const struct override_list none = { NULL, 0 };
+	uint32_t n = 0, k;
+	struct plan plan;
+	size_t i;
+
+	assert_int_equal(maps_read(m, a, &found), 0);
+	plan_for(text, &none, is, tick, &plan);
+	for (i = 0; i < plan.n; i++)
+		assert_int_equal(maps_do(m, &plan.op[i]), 0);
+	assert_null(m->broken);
+	assert_int_equal(maps_read(m, a, &found), 0);
+	for (k = 0; k < SIZE; k++) {
+		if (XLB_SLOT_PREV(found.ring[0].slot[k]) == 0)
+			continue;
+		assert_true(found.ring[0].slot[k] & XLB_SLOT_LOOKUP);
+		n++;
+	}
+	return n;
+}
+
+/*
+ * Flows that come from other nodes are of those that the slots go to in the end.
+ * But where the file has changed they are, as ever, of the owners before.
+ */
+static void
+a_backend_is_known_later_or_the_file_has_changed(void **state)
+{
+	static struct maps m;
+	enum health_state is[BACKENDS] = { HEALTH_UNKNOWN, HEALTH_UNKNOWN,
+	    HEALTH_UP };
+	uint32_t before[SIZE], k, n;
+
+	(void)state;
+	maps_mem_init(&m);
+	m.settings.ring_size = SIZE;
+	assert_int_equal(carried_out(&m, two, is, TICK), 0);
+	for (k = 0; k < 2; k++) {
+		is[k] = HEALTH_UP;
+		assert_int_equal(carried_out(&m, two, is, TICK + k), 0);
+	}
+	memcpy(before, found.ring[0].slot, sizeof(before));
+	n = carried_out(&m, less, is, TICK + 2);
+	for (k = 0; k < SIZE; k++)
+		if (XLB_SLOT_CUR(before[k]) !=
+		    XLB_SLOT_CUR(found.ring[0].slot[k]))
+			assert_int_equal(XLB_SLOT_PREV(found.ring[0].slot[k]),
+			    XLB_SLOT_CUR(before[k]));
+	/* a half becomes a third */
+	assert_in_range(n, SIZE / 6 - 1, SIZE / 3);
+	/* its first slots, but nobody waited for it */
+	carried_out(&m, three, is, TICK + 3);
+	for (k = n = 0; k < SIZE; k++)
+		n += XLB_SLOT_CUR(found.ring[0].slot[k]) ==
+		    wanted.ring[0].number_of[2] &&
+		    XLB_SLOT_PREV(found.ring[0].slot[k]) != 0;
+	assert_in_range(n, SIZE / 3 - 1, SIZE / 3 + 1);
+}
+
 static int
 begin(void **state)
 {
@@ -184,6 +267,9 @@ main(void)
 		    begin, end),
 		cmocka_unit_test_setup_teardown(otherwise_they_go_by_the_ring,
 		    begin, end),
+		cmocka_unit_test_setup_teardown(
+		    a_backend_is_known_later_or_the_file_has_changed, begin,
+		    end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,7 +14,8 @@ struct event {
 	uint32_t tick;
 	int cur;
 	const char *dead;	/* backends whose flows do not stay: "AB"; that
-				 * only take no new ones: "ab" */
+				 * only take no new ones: "ab"; "+": the new
+				 * owner has other slots already */
 	uint32_t want_cur;
 	bool lookup;
 	uint32_t prev;
@@ -35,9 +36,24 @@ static const struct {
 		{ 1, A, "", A, false, NONE },
 		{ 2, B, "", B, LOOK, NONE },
 		{ 3, C, "", C, LOOK, NONE } } },
+	{ "but one that had slots and gets more is a change like any other", {
+		{ 0, NONE, "", NONE, false, NONE },
+		{ 1, A, "", A, false, NONE },
+		{ 2, B, "", B, LOOK, NONE },
+		{ 3, C, "+", C, LOOK, B },
+		{ 8, -1, "", C, LOOK, B },
+		{ 9, -1, "", C, LOOK, NONE } } },
+	{ "nor does one whose end comes so soon", {
+		{ 1, A, "", A, false, NONE },
+		{ 2, B, "", B, LOOK, NONE },
+		{ 3, C, "B", C, LOOK, NONE } } },
 	{ "but a drain so soon is one", {
 		{ 1, A, "", A, false, NONE },
 		{ 3, B, "a", B, LOOK, A } } },
+	{ "also of one that took over from another", {
+		{ 1, A, "", A, false, NONE },
+		{ 2, B, "", B, LOOK, NONE },
+		{ 3, C, "b", C, LOOK, B } } },
 	{ "and so is any change after a while", {
 		{ 1, A, "", A, false, NONE },
 		{ 7, B, "", B, LOOK, A } } },
@@ -154,11 +170,12 @@ roles_set(uint32_t *member, const char *dead)
 		    (strchr(dead, (int)('A' + i - A)) ? 0 : XLB_MEMBER_KEEPS));
 }
 
+/* The owner would go on, but now the new one is known, too. */
 static bool
-is_active(uint32_t number, const char *dead)
+is_late(uint32_t owner, const char *dead)
 {
-	return number != NONE && !strchr(dead, (int)('A' + number - A)) &&
-	    !strchr(dead, (int)('a' + number - A));
+	return owner != NONE && !strchr(dead, (int)('A' + owner - A)) &&
+	    !strchr(dead, (int)('a' + owner - A)) && !strchr(dead, '+');
 }
 
 static void
@@ -179,7 +196,7 @@ histories(void **state)
 			roles_set(member, e->dead);
 			s = e->cur < 0 ? ring_slot_age(s, member, e->tick) :
 			    ring_slot_step(s, (uint32_t)e->cur, member,
-			    is_active(XLB_SLOT_CUR(s.word), e->dead), e->tick);
+			    is_late(XLB_SLOT_CUR(s.word), e->dead), e->tick);
 			if (s.word != XLB_SLOT(e->want_cur, e->lookup, e->prev))
 				fail_msg("%s: event %zu: cur %u%s prev %u",
 				    history[i].what, k, XLB_SLOT_CUR(s.word),
