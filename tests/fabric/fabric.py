@@ -160,13 +160,7 @@ class Fabric(lab.Lab):
         self.run("rack", "ip", "link", "add", "br0", "mtu", MTU[1], "type",
                  "bridge", "mcast_snooping", "0")
         for port in ("router", "lb1", "lb2", "b1", "b2"):
-            self.run("rack", "ip", "link", "set", port, "master", "br0")
-        for port in NODES:
-            # As a NIC that takes what is for it alone: what a bridge floods,
-            # since it forgets who was behind a port that went down, would
-            # reach the program of every node.
-            self.run("rack", "ip", "link", "set", port, "type",
-                     "bridge_slave", "flood", "off")
+            self.plug(port)
         self.run("rack", "ip", "link", "set", "br0", "up")
         for net, name in ROUTER_IF.items():
             self.give("router", name, net, ROUTER_HOST)
@@ -179,6 +173,23 @@ class Fabric(lab.Lab):
         self.load_veth_programs()
         for ns in NODES:
             self.set_xdp("rack", ns, "xlbf_pass")
+
+    def plug(self, port):
+        """Into the bridge; a port that was taken out has lost its flags."""
+        self.run("rack", "ip", "link", "set", port, "master", "br0")
+        if port in NODES:
+            # As a NIC that takes what is for it alone: what a bridge floods,
+            # since it forgets who was behind a port that went down, would
+            # reach the program of every node.
+            self.run("rack", "ip", "link", "set", port, "type",
+                     "bridge_slave", "flood", "off")
+
+    def floods(self):
+        """The nodes that get what is for others."""
+        links = json.loads(self.run("rack", "ip", "-d", "-j", "link", "show",
+                                    "master", "br0").stdout)
+        return [x["ifname"] for x in links if x["ifname"] in NODES
+                and x["linkinfo"]["info_slave_data"]["flood"]]
 
     def prepare_stack(self, ns):
         """Before there is a device: no wait for duplicate addresses."""
@@ -540,6 +551,9 @@ services:
 
     def restore(self):
         """From wherever a test left it to the state after up_nodes()."""
+        if self.floods():
+            raise FabricError(f"a test before has left {self.floods()} with "
+                              "frames that are for others: see plug()")
         for b in BACKENDS:
             if not self.nginx[b].alive():
                 self.start_backend(b)

@@ -129,7 +129,7 @@ def test_silent_node(fabric):
         try:
             fabric.wait_paths(["lb2"], 3)
         finally:
-            fabric.run("rack", "ip", "link", "set", "lb1", "master", "br0")
+            fabric.plug("lb1")
         fabric.wait_ready()
 
 

@@ -83,5 +83,5 @@ def test_bfd_sees_a_silent_node(birds):
     try:
         paths_are(birds, ["lb2"], 2)
     finally:
-        birds.run("rack", "ip", "link", "set", "lb1", "master", "br0")
+        birds.plug("lb1")
     paths_are(birds, ["lb1", "lb2"], 15)
