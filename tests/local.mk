@@ -37,6 +37,11 @@ DIST_TESTS = tests/unit/test_bird_config tests/unit/test_maglev $(GOLDEN_TESTS) 
 .PHONY: check-programs
 check-programs: all
 	$(MAKE) $(AM_MAKEFLAGS) $(EXTRA_PROGRAMS)
+# Those that compute for longer than they are compiled, see check_tree() in setup.
+LONG_RUNNING = tests/bench/bench tests/prog/differ
+.PHONY: long-programs
+long-programs: $(LONG_RUNNING)
+
 # Automake cleans all programs but these.
 CLEANFILES += $(EXTRA_PROGRAMS)
 
