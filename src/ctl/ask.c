@@ -2,6 +2,7 @@
 /* Talks to the daemon, and to who asked. */
 #include <errno.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "ctl/command.h"
@@ -111,4 +112,38 @@ reply_out(const struct context *x, const json_t *reply)
 	json_object_set(o, "errors", json_object_get(reply, "errors"));
 	json_object_set(o, "warnings", json_object_get(reply, "warnings"));
 	return json_out(x, o);
+}
+
+static json_t *
+diag_lines(const struct diag *dg, enum diag_level level)
+{
+	json_t *list = json_array();
+	char *line;
+	size_t i;
+
+	for (i = 0; i < dg->n; i++) {
+		if (dg->row[i].level != level)
+			continue;
+		line = diag_line(&dg->row[i]);
+		json_array_append_new(list, ctl_text(line));
+		free(line);
+	}
+	return list;
+}
+
+void
+diag_refused(const struct context *x, const struct diag *dg)
+{
+	if (x->flags & FLAG_JSON)
+		json_out(x, json_pack("{s:o, s:o}",
+		    "errors", diag_lines(dg, DIAG_ERROR),
+		    "warnings", diag_lines(dg, DIAG_WARNING)));
+}
+
+void
+why_refused(const struct context *x, const char *why)
+{
+	if (x->flags & FLAG_JSON)
+		json_out(x, json_pack("{s:[s], s:[]}", "errors", why,
+		    "warnings"));
 }

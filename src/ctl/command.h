@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "core/diag.h"
 #include "core/options.h"
 
 #define XLB_SCHEMA 1		/* of everything that --json prints */
@@ -123,5 +124,8 @@ int json_out(const struct context *x, json_t *o);
 int reply_out(const struct context *x, const json_t *reply);
 /* The same of a command that shows something, and could not. */
 void reply_refused(const struct context *x, const json_t *reply);
+/* The same of what went wrong here: of each line of `dg`, or of `why`. */
+void diag_refused(const struct context *x, const struct diag *dg);
+void why_refused(const struct context *x, const char *why);
 
 #endif

@@ -123,8 +123,9 @@ check_run(const struct context *x)
 
 /* 0, or the exit status. */
 static int
-sources_json(const char *file, json_t **out)
+sources_json(const struct context *x, json_t **out)
 {
+	const char *file = file_of(x);
 	json_t *list = json_array(), *text;
 	struct conf_files f;
 	struct diag dg;
@@ -147,12 +148,14 @@ sources_json(const char *file, json_t **out)
 		    ctl_text(f.src[i].name), "text", text));
 	}
 	diag_print(&dg, stderr);
+	if (status != 0) {
+		diag_refused(x, &dg);
+		json_decref(list);
+	} else {
+		*out = list;
+	}
 	conf_files_free(&f);
 	diag_fini(&dg);
-	if (status != 0)
-		json_decref(list);
-	else
-		*out = list;
 	return status;
 }
 
@@ -206,7 +209,7 @@ diff_run(const struct context *x)
 	json_t *sources, *reply, *result;
 	int status, rc;
 
-	status = sources_json(file_of(x), &sources);
+	status = sources_json(x, &sources);
 	if (status != 0)
 		return status;
 	status = ask(x, "diff", json_pack("{s:o}", "sources", sources),
@@ -262,6 +265,8 @@ bird_config_run(const struct context *x)
 			status = STATUS_FAILED;
 	}
 	diag_print(&dg, stderr);
+	if (status == STATUS_CONFIG)
+		diag_refused(x, &dg);
 	if (status == STATUS_DONE && (x->flags & FLAG_JSON))
 		status = json_out(x, json_pack("{s:o}", "bird_conf",
 		    ctl_text(text)));

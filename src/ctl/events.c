@@ -279,6 +279,8 @@ events_run(const struct context *x)
 	if (rc < 0)
 		return ask_failed(x, rc);
 	status = reply_take(reply);
+	if (status != STATUS_DONE)
+		reply_refused(&each, reply);
 	json_decref(reply);
 	return s.failed ? STATUS_FAILED : status;
 }

@@ -142,6 +142,7 @@ import_run(const struct context *x)
 	struct conf_source src;
 	struct ka_stmt *top;
 	struct diag dg;
+	bool printed = false;
 	struct conf c;
 	char *text;
 
@@ -153,6 +154,7 @@ import_run(const struct context *x)
 			rc = -1;
 	}
 	if (rc == 0) {
+		printed = true;
 		text = text_make(&c, x->arg[0]);
 		rc = text_check(text, &dg);
 		status = text_out(x, text);
@@ -161,6 +163,8 @@ import_run(const struct context *x)
 		free(text);
 	}
 	diag_print(&dg, stderr);
+	if (rc < 0 && !printed)
+		diag_refused(x, &dg);
 	diag_fini(&dg);
 	arena_free(a);
 	return status;

@@ -233,10 +233,13 @@ detach_run(const struct context *x)
 		json_decref(reply);
 	if (rc == 0 || (rc != -ENOENT && rc != -ECONNREFUSED)) {
 		complain("xlbd is running: use xlb stop");
+		why_refused(x, "xlbd is running: use xlb stop");
 		return STATUS_FAILED;
 	}
-	if (prog_remove_dir(x->o.bpf_dir) < 0)
+	if (prog_remove_dir(x->o.bpf_dir) < 0) {
+		why_refused(x, "not all could be removed");
 		return STATUS_FAILED;	/* it has said why */
+	}
 	tunnel_remove_rules();
 	if (x->flags & FLAG_JSON)
 		return json_out(x, json_object());

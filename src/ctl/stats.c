@@ -321,6 +321,8 @@ stats_once(const struct context *x, void *arg)
 		if (status == STATUS_DONE)
 			shown = stats_take(s, json_object_get(reply,
 			    "result"));
+		else
+			reply_refused(x, reply);
 		json_decref(reply);
 		if (status == STATUS_DONE && shown == NULL)
 			nanosleep(&second, NULL);

@@ -83,6 +83,8 @@ status_once(const struct context *x, void *arg)
 		status = json_out(x, json_incref(result));
 	else if (status == STATUS_DONE)
 		view_status(result, &view, stdout);
+	else
+		reply_refused(x, reply);
 	json_decref(reply);
 	return status;
 }

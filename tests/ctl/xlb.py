@@ -382,8 +382,8 @@ def actions_say_what_they_did():
         expect(r, 1, None, "a\nwarning: b\n")
         equal(json.loads(r.stdout), {"schema": 1, "errors": ["a"],
                                      "warnings": ["warning: b"]})
-    for args in (["fingerprint"], ["flows"], ["lookup", "tcp", "192.0.2.7:1",
-                                              "192.0.2.8:80"]):
+    for args in (["fingerprint"], ["flows"], ["status"], ["stats"], ["events"],
+                 ["lookup", "tcp", "192.0.2.7:1", "192.0.2.8:80"]):
         with daemon(**{args[0]: reply(1, ["no"])}) as s:
             r = xlb(*args, "--json", run_dir=s.dir)
             expect(r, 1, None, "no\n")
@@ -393,6 +393,29 @@ def actions_say_what_they_did():
     r = xlb("version")
     equal(json.loads(xlb("version", "--json").stdout)["version"],
           r.stdout.split()[1], "version")
+
+
+@test
+def what_is_refused_here_is_json_too():
+    with tempfile.TemporaryDirectory(prefix="xlb-ctl.") as d:
+        bad = f"{d}/bad"
+        pathlib.Path(bad).write_bytes(b"virtual_server {\n\xff")
+        for status, *args in ((3, "diff", bad), (3, "diff", "/nonexistent"),
+                              (3, "--config", bad, "bird-config"),
+                              (3, "import-keepalived", bad),
+                              (3, "import-keepalived", "/nonexistent")):
+            r = xlb(*args, "--json")
+            equal(r.returncode, status, args)
+            j = json.loads(r.stdout)
+            equal(set(j), {"schema", "errors", "warnings"}, args)
+            equal([*j["errors"], *j["warnings"]], r.stderr.splitlines(), args)
+            equal(len(j["errors"]) > 0, True, args)
+            equal(xlb(*args).stdout, "", "no JSON that nobody asked for")
+    with daemon(status=reply()) as s:
+        r = xlb("detach", "--force", "--json", run_dir=s.dir)
+        expect(r, 1, None, "xlb: xlbd is running: use xlb stop\n")
+        equal(json.loads(r.stdout), {"schema": 1, "warnings": [], "errors": [
+            "xlbd is running: use xlb stop"]})
 
 
 class Draining:
