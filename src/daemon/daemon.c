@@ -215,6 +215,15 @@ daemon_tun(struct daemon *d)
 		    TUN_NAME, strerror(-rc));
 }
 
+void
+daemon_tun_drop(struct daemon *d)
+{
+	notify_unstore(TUN_NAME);
+	if (d->tun >= 0)
+		close(d->tun);
+	d->tun = -1;
+}
+
 static bool
 hops_known(const struct daemon *d)
 {
@@ -367,6 +376,7 @@ daemon_start(struct daemon *d, struct config **c)
 {
 	int rc;
 
+	d->started_at = daemon_realtime();
 	rc = sd_event_default(&d->ev);
 	if (rc >= 0)
 		rc = start_signals(d);
@@ -403,7 +413,6 @@ daemon_start(struct daemon *d, struct config **c)
 	health_adopt(d);
 	path_adopt(d);
 	d->start = daemon_now();
-	d->started_at = daemon_realtime();
 	config_apply(d, *c);
 	*c = NULL;
 	start_local(d);

@@ -177,6 +177,7 @@ struct daemon {
 int daemon_run(const struct options *opt, struct prober *prober,
     struct http *http, bool *again);
 void daemon_tun(struct daemon *d);	/* opens xlb0, or takes it over */
+void daemon_tun_drop(struct daemon *d);	/* it goes, for the manager too */
 int daemon_preflight(const struct options *opt);
 
 mono_t daemon_now(void);	/* CLOCK_BOOTTIME */

@@ -132,8 +132,9 @@ take_away(struct daemon *d)
 	l->removed = true;
 	reconcile_now(d);
 	rc = prog_remove(d->prog);
+	/* who waits is to find nothing: it does not end with this process */
 	if (!l->flush)
-		notify_unstore(TUN_NAME);
+		daemon_tun_drop(d);
 	d->status = rc < 0 ? 1 : 0;
 	d->again = l->flush;
 	log_change("daemon", "stopping", l->flush ? "flushed" : "stopped",

@@ -97,7 +97,5 @@ routes_tidy(struct daemon *d)
 	if (d->bird != NULL || d->tun < 0)
 		return;
 	log_info(TUN_NAME ": removed, there is no bgp: section");
-	notify_unstore(TUN_NAME);
-	close(d->tun);
-	d->tun = -1;
+	daemon_tun_drop(d);
 }

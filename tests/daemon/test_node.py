@@ -12,6 +12,7 @@ import socket
 import sys
 import time
 
+import net
 import node
 from node import VIP, check, wait
 
@@ -394,6 +395,19 @@ def stop_is_left_alone(n):
     check(n.xlb("status")[0] == 4, "no daemon is 4")
 
 
+def stop_answers_last(n):
+    """What is to be gone is gone when the answer comes, not when the process is."""
+    up(n)
+    with net.inside(n.ns), socket.socket(socket.AF_UNIX) as s:
+        s.connect(str(n.dir / "run/xlb.sock"))
+        s.sendall(b'{"schema":1,"command":"stop","args":{}}\n')
+        answer = s.makefile().readline()
+        left = [name for _, name in socket.if_nameindex()]
+    check(json.loads(answer)["exit"] == 0, answer)
+    check("xlb0" not in left and not n.bpf.exists(), left)
+    check(n.xlbd.wait(10) == 0, "xlbd failed")
+
+
 def no_interface_up(n):
     up(n)
     node.run("ip", "-n", n.far, "link", "set", "eth0", "down")
@@ -653,6 +667,7 @@ CASES = (
     ("a service that changes its pool", pool_changed),
     ("the preflight names what does not fit, and changes nothing", preflights),
     ("a stop: no second one, no reload", stop_is_left_alone),
+    ("a stop answers when nothing is left", stop_answers_last),
 )
 
 
