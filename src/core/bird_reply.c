@@ -149,6 +149,39 @@ exported_parse(struct word rest, uint32_t *out)
 	return number.len > 0;
 }
 
+/* The numbers of a word of the form "0000-00-00", which may go on behind `end`. */
+static bool
+numbers_parse(struct word w, const char *form, char end, int *const *out)
+{
+	size_t i, len = strlen(form);
+
+	if (w.len < len || (w.len > len && w.s[len] != end))
+		return false;
+	**out = 0;
+	for (i = 0; i < len; i++) {
+		if (form[i] == '0' ? !is_digit(w.s[i]) : w.s[i] != form[i])
+			return false;
+		if (form[i] == '0')
+			**out = **out * 10 + (w.s[i] - '0');
+		else
+			**++out = 0;
+	}
+	return true;
+}
+
+static void
+time_parse(struct word rest, struct bird_time *t)
+{
+	int *const date[] = { &t->year, &t->month, &t->day };
+	int *const hour[] = { &t->hour, &t->minute, &t->second };
+	struct word w = word_next(&rest);
+
+	t->has_date = numbers_parse(w, "0000-00-00", '\0', date);
+	if (t->has_date)
+		w = word_next(&rest);
+	t->has_time = numbers_parse(w, "00:00:00", '.', hour);
+}
+
 enum bird_field
 bird_protocol_parse(int code, const char *text, size_t len,
     struct bird_detail *out)
@@ -165,6 +198,7 @@ bird_protocol_parse(int code, const char *text, size_t len,
 		word_copy(w, out->name, sizeof(out->name));
 		word_copy(kind, out->kind, sizeof(out->kind));
 		word_copy(next, out->value, sizeof(out->value));
+		time_parse(rest, &out->since);
 		return BIRD_FIELD_PROTOCOL;
 	}
 	if (code != REPLY_PROTOCOL_DETAIL)

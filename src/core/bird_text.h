@@ -62,10 +62,17 @@ enum bird_field {
 	BIRD_FIELD_EXPORTED,	/* number: routes the channel exports */
 	BIRD_FIELD_ERROR,	/* text: what ended the session last */
 };
+/* A time as BIRD says it, by its own clock and zone: "15:14:37.123" of the last
+ * day, else "2026-11-29", or both. Another `timeformat protocol`: neither. */
+struct bird_time {
+	bool has_date, has_time;
+	int year, month, day, hour, minute, second;
+};
 struct bird_detail {
 	char name[64], kind[16], value[32];	/* cut to fit */
 	char text[96];		/* the same */
 	uint32_t number;
+	struct bird_time since;	/* of a protocol: when its state began */
 };
 enum bird_field bird_protocol_parse(int code, const char *text, size_t len,
     struct bird_detail *out);

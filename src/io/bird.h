@@ -38,8 +38,9 @@ struct bird_peer {
 	char name[64];		/* of the BGP protocol */
 	char state[32];		/* "Established", as BIRD says it */
 	uint32_t exported4, exported6;	/* routes of ours exported to it */
-	int64_t since;		/* came up or went down, as seen from here:
-				 * CLOCK_REALTIME, ns; 0: it was so at first */
+	int64_t since;		/* came up or went down, as seen from here, or
+				 * before that, as BIRD says: CLOCK_REALTIME,
+				 * ns; 0: it says that in another way */
 	char error[96];		/* while it is not up: what ended it last */
 };
 

@@ -104,6 +104,33 @@ view_state(struct bird_view *v, const struct bird_detail *d)
 	return false;
 }
 
+/* CLOCK_REALTIME, ns; 0: BIRD does not say it in a way that is understood. */
+static int64_t
+time_of(const struct bird_time *t)
+{
+	time_t now = time(NULL), then;
+	struct tm tm;
+
+	if ((!t->has_date && !t->has_time) || localtime_r(&now, &tm) == NULL)
+		return 0;
+	if (t->has_date) {
+		tm.tm_year = t->year - 1900;
+		tm.tm_mon = t->month - 1;
+		tm.tm_mday = t->day;
+	}
+	tm.tm_hour = t->hour;
+	tm.tm_min = t->minute;
+	tm.tm_sec = t->second;
+	tm.tm_isdst = -1;
+	then = mktime(&tm);
+	if (then > now && !t->has_date) {
+		tm.tm_mday--;
+		tm.tm_isdst = -1;
+		then = mktime(&tm);
+	}
+	return then <= 0 || then > now ? 0 : then * INT64_C(1000000000);
+}
+
 static void
 protocol_begin(struct bird_view *v, const struct bird_detail *d)
 {
@@ -121,6 +148,7 @@ protocol_begin(struct bird_view *v, const struct bird_detail *d)
 	s += v->nscan++;
 	memset(s, 0, sizeof(*s));
 	memcpy(s->peer.name, d->name, sizeof(s->peer.name));
+	s->peer.since = time_of(&d->since);
 	v->in_session = true;
 	v->channel = -1;
 }

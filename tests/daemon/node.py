@@ -141,6 +141,26 @@ class Node:
             self.dir / "bird.ctl", "-P", self.dir / "bird.pid")
         wait("BIRD", lambda: "xlb4" in self.birdc("show protocols"))
 
+    def start_peer(self):
+        """A router on the far side, and a session of ours with it."""
+        if (self.dir / "peer.conf").exists():
+            return
+        (self.dir / "peer.conf").write_text(
+            "router id 10.0.1.254;\nprotocol device { }\n"
+            "protocol bgp node { local 10.0.1.254 as 65000; neighbor 10.0.1.1 "
+            "as 65001; connect delay time 1; "
+            "ipv4 { import all; export none; }; }\n")
+        self.start_far("bird", "-f", "-c", self.dir / "peer.conf", "-s",
+                       self.dir / "peer.ctl", "-P", self.dir / "peer.pid")
+        conf = self.dir / "bird.conf"
+        conf.write_text(conf.read_text() + "protocol bgp tor1 { local 10.0.1.1 "
+                        "as 65001; neighbor 10.0.1.254 as 65000; connect delay "
+                        "time 1; ipv4 { table xlb4t; import none; export filter "
+                        "xlb_export; next hop self; }; }\n")
+        self.birdc("configure")
+        wait("the session", lambda: "Established" in
+             self.birdc("show protocols tor1"), 30)
+
     def stop_bird(self):
         self.bird.terminate()
         self.bird.wait()

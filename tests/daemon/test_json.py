@@ -3,9 +3,11 @@
 """What a real node says in JSON has the members that doc/json.md describes, all
 of them and no other. test_views.py has those with examples of their own."""
 
+import datetime
 import json
 import re
 import sys
+import time
 
 import node
 from node import check, run, wait
@@ -68,19 +70,31 @@ def status_is_as_documented(n):
     up(n)
     # everything that is a list has a row
     n.xlb("drain", "web/a")
-    (n.dir / "bird.conf").write_text(
-        (n.dir / "bird.conf").read_text() + "protocol bfd { }\n"
-        "protocol bgp up { local 10.0.1.1 as 65001; "
-        "neighbor 10.0.1.254 as 65000; ipv4 { table xlb4t; import none; "
-        "export filter xlb_export; next hop self; }; }\n")
-    n.birdc("configure")
+    n.start_peer()
     wait("BIRD's session to be known", lambda: show(n, "status")["bird"]["peers"],
          30)
-    got = members(show(n, "status"))
+    status = show(n, "status")
+    check(status["started"] <= status["config"]["loaded"], status["config"])
+    got = members(status)
     want = table_members(section("status").split("What `bird.status`")[0])
     want |= {p.rpartition(".")[0] for p in want if "." in p}
     check(got == want, "only there:", sorted(got - want), "only in doc/json.md:",
           sorted(want - got))
+
+
+def sessions_are_older_than_we_are(n):
+    """BIRD says since when, where xlbd has not seen it."""
+    n.start_peer()
+    time.sleep(3)
+    before = datetime.datetime.now(datetime.timezone.utc)
+    up(n)
+    wait("the session to be known", lambda: show(n, "bgp")["bird"]["peers"], 30)
+    peer, = show(n, "bgp")["bird"]["peers"]
+    since = datetime.datetime.fromisoformat(peer["since"].replace("Z", "+00:00"))
+    check(peer["state"] == "Established" and
+          2 < (before - since).total_seconds() < 30, peer, before)
+    check(re.search(r"^tor1 +Established +\d+ +\d+s$", n.xlb("bgp")[1], re.M),
+          n.xlb("bgp")[1])
 
 
 def states_of_bird(n):
@@ -134,7 +148,8 @@ def others_are_as_documented(n):
     check(keys(show(n, "services")["services"]) == keys(status["services"]))
 
 
-CASES = [status_is_as_documented, others_are_as_documented, states_of_bird]
+CASES = [status_is_as_documented, others_are_as_documented,
+         sessions_are_older_than_we_are, states_of_bird]
 
 if __name__ == "__main__":
     sys.exit(node.main(CASES))

@@ -506,6 +506,54 @@ details_of_show_protocols(void **state)
 	}
 }
 
+static void
+times_of_show_protocols(void **state)
+{
+	static const struct {
+		const char *since;
+		struct bird_time want;
+	} row[] = {
+		{ "15:14:07.123", { .has_time = true, .hour = 15, .minute = 14,
+		    .second = 7 } },
+		{ "05:14:37", { .has_time = true, .hour = 5, .minute = 14,
+		    .second = 37 } },
+		{ "2026-11-09", { .has_date = true, .year = 2026, .month = 11,
+		    .day = 9 } },
+		{ "2026-11-29 15:14:37", { true, true, 2026, 11, 29, 15, 14,
+		    37 } },
+		{ "2026-11-29x", { 0 } },
+		{ "15:14", { 0 } },
+		{ "15:14:3", { 0 } },
+		{ "15:14:37x", { 0 } },
+		{ "1764515677", { 0 } },
+		{ "", { 0 } },
+	};
+	struct bird_detail d;
+	char line[128];
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < NELEM(row); i++) {
+		snprintf(line, sizeof(line), "tor1 BGP --- up %s Established",
+		    row[i].since);
+		print_message("# %s\n", line);
+		assert_int_equal(bird_protocol_parse(1002, line, strlen(line),
+		    &d), BIRD_FIELD_PROTOCOL);
+		assert_int_equal(d.since.has_date, row[i].want.has_date);
+		assert_int_equal(d.since.has_time, row[i].want.has_time);
+		if (d.since.has_date) {
+			assert_int_equal(d.since.year, row[i].want.year);
+			assert_int_equal(d.since.month, row[i].want.month);
+			assert_int_equal(d.since.day, row[i].want.day);
+		}
+		if (d.since.has_time) {
+			assert_int_equal(d.since.hour, row[i].want.hour);
+			assert_int_equal(d.since.minute, row[i].want.minute);
+			assert_int_equal(d.since.second, row[i].want.second);
+		}
+	}
+}
+
 int
 main(void)
 {
@@ -523,6 +571,7 @@ main(void)
 		cmocka_unit_test(codes_of_configure),
 		cmocka_unit_test(routes_of_show_route),
 		cmocka_unit_test(details_of_show_protocols),
+		cmocka_unit_test(times_of_show_protocols),
 	};
 
 	return cmocka_run_group_tests_name("bird_text", test, NULL, NULL);
