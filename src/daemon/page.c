@@ -187,6 +187,7 @@ address_row(struct document *doc, size_t i)
 	const struct announce_row *row = &doc->d->announce.row[i];
 	const struct bird *bird = doc->d->bird;
 	struct prefix p = announce_prefix(row);
+	uint32_t peers = bird_exported(bird, &p);
 	char addr[ADDR_STR_MAX], prefix[PREFIX_STR_MAX];
 	FILE *out = doc->out;
 
@@ -199,6 +200,8 @@ address_row(struct document *doc, size_t i)
 		    announce_why_text(row->why));
 	else if (!bird_has(bird, &p))
 		page_tag(out, "warn", "not in BIRD");
+	else if (peers == 0)
+		page_tag(out, "bad", "in BIRD");
 	else if (row->gshut)
 		page_tag(out, "warn", "graceful shutdown");
 	else
@@ -207,8 +210,10 @@ address_row(struct document *doc, size_t i)
 		fputs("<small>", out);
 		html_text(out, row->service);
 		fputs("</small>", out);
+	} else if (row->wanted && peers == 0 && bird_has(bird, &p)) {
+		fputs("<small>no BGP session exports it</small>", out);
 	}
-	fprintf(out, "<td class=n>%u<td class=n>", bird_exported(bird, &p));
+	fprintf(out, "<td class=n>%u<td class=n>", peers);
 	page_since(out, row->since);
 	fputs("\n", out);
 }
@@ -338,16 +343,23 @@ sessions(const struct daemon *d, FILE *out)
 {
 	const struct bird_peer *peer;
 	size_t i, n;
+	uint32_t routes;
 
 	peer = bird_peers(d->bird, &n);
 	for (i = 0; i < n; i++) {
+		routes = peer[i].exported4 + peer[i].exported6;
 		fputs("<tr>", out);
 		text_cell(out, peer[i].name);
 		fputs("<td>", out);
 		page_tag(out, strcmp(peer[i].state, "Established") == 0 ?
 		    "good" : "bad", peer[i].state);
-		fprintf(out, "<td class=n>%u routes\n", peer[i].exported4 +
-		    peer[i].exported6);
+		if (peer[i].error[0] != '\0') {
+			fputs("<small>", out);
+			html_text(out, peer[i].error);
+			fputs("</small>", out);
+		}
+		fprintf(out, "<td class=n>%u %s\n", routes,
+		    routes == 1 ? "route" : "routes");
 	}
 }
 

@@ -127,7 +127,8 @@ def said(n):
     """What is there, and what came from outside, word by word."""
     site(n)
     words = " ".join(" ".join(Parser(scrape.ask(n, "/").text()).words).split())
-    for want in ("n", "forwarding", VIP, "announced", "service is not ready",
+    for want in ("n", "forwarding", VIP, "in BIRD",
+                 "no BGP session exports it", "service is not ready",
                  "www", "tcp/80 udp/443", "tcp/*", "web", "ready", "not ready",
                  "10.0.1.11", "up", "down", "eth0", "native", "flow table",
                  "66.7 %", "33.3 %", "pool evil : fewer backends than min_healthy",
@@ -141,6 +142,24 @@ def said(n):
          scrape.ask(n, "/").text())
     page = Parser(scrape.ask(n, "/").text())
     check(not page.wrong, page.wrong)
+
+
+def announced(n):
+    """An address is announced once a session exports it, as in xlb status."""
+    site(n)
+
+    def cells():
+        text = scrape.ask(n, "/").text()
+        row = re.search(rf"<tr><td><code>{VIP}</code><td>(.*)", text)[1]
+        return re.sub("<[^>]*>", " ", row).split(), text
+    check(cells()[0][:3] == ["in", "BIRD", "no"], cells()[0])
+    n.start_peer()
+    wait("the page to say so", lambda: cells()[0][:2] == ["announced", "1"], 20)
+    text = cells()[1]
+    check("no BGP session exports it" not in text, text)
+    check(re.search("tor1.*Established.*<td class=n>1 route$", text, re.M), text)
+    n.xlb("drain", "node")
+    wait("it to be withdrawn", lambda: "node is draining" in cells()[1], 20)
 
 
 def empty(n):
@@ -301,7 +320,8 @@ def readable(n):
     n.xlb("drain", "web/b")
     with open_browser(n) as b:
         for width, height, dark in ((1200, 900, False), (1200, 900, True),
-                                    (360, 740, False), (360, 740, True)):
+                                    (360, 740, False), (360, 740, True),
+                                    (320, 640, False)):
             b.look(width, height, dark=dark, phone=width < 500)
             b.open(URL)
             wide = b.eval("document.documentElement.scrollWidth")
@@ -314,5 +334,5 @@ def readable(n):
 
 
 if __name__ == "__main__":
-    sys.exit(node.main([whole, said, empty, cut, rates, harmless, alive, scriptless,
+    sys.exit(node.main([whole, said, announced, empty, cut, rates, harmless, alive, scriptless,
                         readable]))
