@@ -226,6 +226,9 @@ int daemon_grow(struct daemon *d);
 /* health_run.c */
 void health_adopt(struct daemon *d);	/* verdicts of an earlier xlbd */
 void health_follow(struct daemon *d, const struct conf *c);
+/* The table that it would begin with; in `a`. */
+void health_foretell(const struct daemon *d, const struct conf *c,
+    struct arena *a, struct health_table *out);
 /* The pinned verdicts are those that are known here. How many were not. */
 size_t health_mend(struct daemon *d);
 /* Numbers and ways of backends may have changed, or what leads probes there. `s`:
@@ -278,6 +281,10 @@ void routes_tidy(struct daemon *d);	/* what a reload left is over? */
 /* lifecycle.c */
 /* The node is drained or not any more, and why, for the log. */
 void lifecycle_update(struct daemon *d, const char *why);
+/* Which addresses a reload leaves announced, as soon as a drain or a hold that it
+ * begins is over. In `a`. */
+void lifecycle_foretell(const struct daemon *d, const struct conf *c,
+    const struct state *wanted, struct arena *a, struct announce *next);
 void lifecycle_stop(struct daemon *d, bool flush, struct ctl_request *rq);
 void lifecycle_bird_changed(struct daemon *d);
 

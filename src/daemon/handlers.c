@@ -8,6 +8,7 @@
 #include "core/flow_count.h"
 #include "core/plan.h"
 #include "daemon/daemon.h"
+#include "daemon/diff.h"
 #include "daemon/status.h"
 #include "io/conf_file.h"
 #include "io/log.h"
@@ -243,42 +244,59 @@ handle_fingerprint(struct daemon *d, struct ctl_request *rq,
 	reply_result(rq, fingerprint_build(&d->wanted, rings(d)));
 }
 
-/* What a reload of these sources would do to the maps as they are now. */
+static json_t *
+diff_make(struct daemon *d, const struct conf *c, const struct state *found,
+    const struct state *wanted, struct arena *a)
+{
+	const struct xlb_flow_set *flows;
+	struct announce next;
+	struct plan plan;
+	uint64_t *moved;
+	uint32_t sets;
+	json_t *diff;
+
+	plan_build(wanted, found, d->rings, maps_tick(), a, &plan);
+	moved = arena_calloc(a, wanted->nring, sizeof(*moved));
+	flows = maps_flows(prog_maps(d->prog), &sets);
+	flow_count(&plan, wanted, found, flows, sets, maps_tick(), moved);
+	diff = diff_build(&plan, wanted, moved);
+	diff_interfaces(d->config->conf, c, diff);
+	diff_routes(d->config->conf, c, diff);
+	lifecycle_foretell(d, c, wanted, a, &next);
+	diff_addresses(&d->announce, &next, diff);
+	return diff;
+}
+
+/* What a reload of these sources would do to what is now. */
 static void
 handle_diff(struct daemon *d, struct ctl_request *rq, const json_t *args)
 {
 	struct arena *a = arena_new();
 	struct state found, wanted;
-	const struct xlb_flow_set *flows;
-	struct plan plan;
+	const struct addr *local;
 	struct config *c;
-	uint64_t *moved;
-	uint32_t sets;
 	struct diag dg;
-	json_t *reply, *diff;
+	json_t *reply;
 	int status = 0;
+	size_t n;
 
 	diag_init(&dg);
 	c = config_from_sources(json_object_get(args, "sources"), d->config,
 	    &dg);
 	if (c != NULL && !config_begins_anew(d->config, c))
 		config_check_change(d->config, c, &dg);
+	local = netlink_local(d->nl, &n);
+	if (c != NULL)
+		health_local_check(c->conf, local, n, &dg);
 	if (c == NULL || dg.errors > 0 ||
 	    reconcile_try(d, c->conf, a, &found, &wanted, &dg) < 0)
 		status = EXIT_CONFIG;
 	reply = ctl_message(status);
 	ctl_diag(reply, &dg);	/* not for the log: it is not our file */
 	diag_fini(&dg);
-	if (status == 0) {
-		plan_build(&wanted, &found, d->rings, maps_tick(), a, &plan);
-		moved = arena_calloc(a, wanted.nring, sizeof(*moved));
-		flows = maps_flows(prog_maps(d->prog), &sets);
-		flow_count(&plan, &wanted, &found, flows, sets, maps_tick(),
-		    moved);
-		diff = diff_build(&plan, &wanted, moved);
-		diff_routes(d->config->conf, c->conf, diff);
-		json_object_set_new(reply, "result", diff);
-	}
+	if (status == 0)
+		json_object_set_new(reply, "result",
+		    diff_make(d, c->conf, &found, &wanted, a));
 	ctl_reply(rq, reply);
 	config_free(c);
 	arena_free(a);

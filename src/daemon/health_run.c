@@ -59,6 +59,31 @@ row_store(const void *want, const void *found, void *arg)
 		maps_health_put(arg, new);
 }
 
+static void
+rows_make(const struct health_target *t, size_t n,
+    const struct health_table *old, struct health_row *row)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++, row++) {
+		row->addr = t[i].addr;
+		row->vip = t[i].vip;
+		row->port = t[i].port;
+		row->check = t[i].check->name;
+		row_inherit(row, old, &t[i]);
+	}
+}
+
+void
+health_foretell(const struct daemon *d, const struct conf *c, struct arena *a,
+    struct health_table *out)
+{
+	const struct health_target *t = health_targets(c, a, &out->n);
+
+	out->row = arena_calloc(a, out->n + 1, sizeof(*out->row));
+	rows_make(t, out->n, &d->health, out->row);
+}
+
 /* Follows a new configuration: rows that stay keep their verdict, others start
  * with that of their kin, or unknown. */
 void
@@ -67,7 +92,6 @@ health_follow(struct daemon *d, const struct conf *c)
 	struct arena *a = arena_new();
 	struct health_table old = d->health, new = { 0 };
 	struct health_target *t;
-	struct health_row *row;
 	size_t i;
 	int rc;
 
@@ -77,16 +101,10 @@ health_follow(struct daemon *d, const struct conf *c)
 	d->health_target = calloc(new.n + 1, sizeof(*d->health_target));
 	if (new.row == NULL || d->health_target == NULL)
 		fatal("health");
-	for (i = 0; i < new.n; i++) {
-		row = &new.row[i];
-		row->addr = t[i].addr;
-		row->vip = t[i].vip;
-		row->port = t[i].port;
-		row->check = t[i].check->name;
-		d->health_target[i] = t[i];
-		row_inherit(row, &old, &t[i]);
-	}
-	rows_walk(new.row, new.n, old.row, old.n, sizeof(*row), health_row_cmp,
+	rows_make(t, new.n, &old, new.row);
+	if (new.n > 0)
+		memcpy(d->health_target, t, new.n * sizeof(*t));
+	rows_walk(new.row, new.n, old.row, old.n, sizeof(*new.row), health_row_cmp,
 	    row_store, prog_maps(d->prog));
 	d->health = new;
 	free(old.row);

@@ -121,6 +121,22 @@ lifecycle_update(struct daemon *d, const char *why)
 	}
 }
 
+void
+lifecycle_foretell(const struct daemon *d, const struct conf *c,
+    const struct state *wanted, struct arena *a, struct announce *next)
+{
+	struct announce_input in = {
+		.conf = c, .wanted = wanted,
+		.phase = d->lifecycle.life == LIFE_STOP ||
+		    override_node(c, &d->overrides) == NODE_DRAIN ?
+		    PHASE_WITHDRAW : PHASE_SERVE,
+		.datapath = d->datapath,
+	};
+
+	announce_step(&d->announce, &in, daemon_now(), daemon_realtime(), a,
+	    next);
+}
+
 /* The end of a stop: the empty state by the same code, then the pins. */
 static void
 take_away(struct daemon *d)

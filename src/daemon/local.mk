@@ -13,6 +13,7 @@ libxlbd_a_CPPFLAGS = $(libxlbio_a_CPPFLAGS)
 libxlbd_a_SOURCES =
 libxlbd_a_SOURCES += src/daemon/daemon.c src/daemon/daemon.h
 libxlbd_a_SOURCES += src/daemon/config.c
+libxlbd_a_SOURCES += src/daemon/diff.c src/daemon/diff.h
 libxlbd_a_SOURCES += src/daemon/drift.c src/daemon/drift.h
 libxlbd_a_SOURCES += src/daemon/count.c src/daemon/count.h
 libxlbd_a_SOURCES += src/daemon/document.c src/daemon/document.h

@@ -81,6 +81,7 @@ reconcile_try(const struct daemon *d, const struct conf *conf,
     struct diag *dg)
 {
 	struct mark nowhere = { 0 };
+	struct health_table health;
 	struct state_input in;
 
 	if (maps_read(prog_maps(d->prog), a, found) < 0) {
@@ -88,6 +89,8 @@ reconcile_try(const struct daemon *d, const struct conf *conf,
 		return -1;
 	}
 	in = reconcile_input(d, conf, found);
+	health_foretell(d, conf, a, &health);
+	in.health = &health;
 	return state_build(&in, a, wanted, dg);
 }
 

@@ -88,12 +88,5 @@ struct status_ring *status_rings(const struct state *wanted,
 json_t *status_build(const struct status_input *in);
 json_t *fingerprint_build(const struct state *wanted,
     const struct status_ring *ring);
-/* `flows` has a number for each wanted ring; NULL: nobody knows. */
-json_t *diff_build(const struct plan *p, const struct state *wanted,
-    const uint64_t *flows);
-/* Adds the routes that the two configurations ask for, were everything
- * healthy. */
-void diff_routes(const struct conf *old, const struct conf *new,
-    json_t *diff);
 
 #endif

@@ -598,6 +598,41 @@ def diff_foretells(n):
          n.status()["flow_table"]["lookup"] == 0, 60)
 
 
+def diff_foretells_routes(n):
+    """What is withdrawn though it stays in the file, interfaces, what is refused;
+    health stays where a check gets another port."""
+    up(n, pool="check: c, ", more="checks: {c: {type: exec, command: "
+       "[/bin/true], interval: 100ms}}")
+    text = n.file.read_text()
+
+    def changes(new):
+        rc, out, err = n.xlb("diff", "-", input=new)
+        check(rc == 0, rc, out, err)
+        return out
+    gone = f"change  address {VIP}: announced -> withdrawn: "
+    few = text.replace("check: c,", "check: c, min_healthy: 3,")
+    check(changes(few) == gone + "service is not ready: www\n", changes(few))
+    check(changes(text.replace("{name: n}", "{name: n, state: drain}")) ==
+          gone + "node is draining\n")
+    same = text.replace("type: exec", "type: exec, port: 81")
+    check(same != text and changes(same) == "no changes\n", changes(same))
+    check(changes(text.replace("eth0}", "eth0, xdp: generic}, {name: eth1}")) ==
+          "add     interface eth1 native\nchange  interface eth0 generic\n")
+    check("remove  interface eth0 native\n" in
+          changes(text.replace("eth0", "eth1")))
+    rc, out, err = n.xlb("diff", "-", input=text.replace(
+        VIP, "10.0.1.1").replace("type: exec, command: [/bin/true]", "type: tcp"))
+    check(rc == 3 and out == "" and "10.0.1.1" in err, rc, out, err)
+    # and so it comes
+    n.file.write_text(few)
+    reload_is(n, 0)
+    check(n.status()["addresses"][0]["reason"] == "service is not ready",
+          n.status())
+    check(changes(text) == f"change  address {VIP}: withdrawn -> announced\n",
+          changes(text))
+    check(changes(few) == "no changes\n", changes(few))
+
+
 def renamed(n):
     """Another name for a pool is no other pool: its ring stays, and so do
     announcements."""
@@ -663,6 +698,7 @@ CASES = (
     ("what is adopted is no news", adopted_is_no_news),
     ("the flow table grows, and does not shrink", table_grows),
     ("what diff foretells happens", diff_foretells),
+    ("diff foretells what is withdrawn, and interfaces", diff_foretells_routes),
     ("a pool that is renamed moves nothing", renamed),
     ("a service that changes its pool", pool_changed),
     ("the preflight names what does not fit, and changes nothing", preflights),

@@ -10,6 +10,7 @@
 
 #include "core/arena.h"
 #include "core/health.h"
+#include "daemon/diff.h"
 #include "daemon/status.h"
 
 #define NOON 1767873600500000000LL	/* 2026-01-08T12:00:00.5Z, in ns */
