@@ -149,8 +149,10 @@ take_away(struct daemon *d)
 	reconcile_now(d);
 	rc = prog_remove(d->prog);
 	/* who waits is to find nothing: it does not end with this process */
-	if (!l->flush)
+	if (!l->flush) {
 		daemon_tun_drop(d);
+		netlink_want(d->nl, NULL, 0);	/* nor are neighbours kept fresh */
+	}
 	d->status = rc < 0 ? 1 : 0;
 	d->again = l->flush;
 	log_change("daemon", "stopping", l->flush ? "flushed" : "stopped",

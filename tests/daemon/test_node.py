@@ -405,6 +405,8 @@ def stop_answers_last(n):
         left = [name for _, name in socket.if_nameindex()]
     check(json.loads(answer)["exit"] == 0, answer)
     check("xlb0" not in left and not n.bpf.exists(), left)
+    left = node.run(*n.inside("ip", "neigh")).stdout
+    check("managed" not in left and "proto" not in left, left)
     check(n.xlbd.wait(10) == 0, "xlbd failed")
 
 
