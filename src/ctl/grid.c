@@ -111,6 +111,16 @@ column_width(const struct grid *g, size_t column)
 	return width;
 }
 
+size_t
+grid_width(const struct grid *g)
+{
+	size_t i, width = 0;
+
+	for (i = 0; i < g->columns; i++)
+		width += column_width(g, i) + (i > 0 ? GAP : 0);
+	return width;
+}
+
 void
 tint_print(enum tint tint, const char *text, size_t len, bool colour,
     FILE *out)

@@ -27,6 +27,7 @@ void grid_line(struct grid *g, enum tint tint, const char *fmt, ...)
 /* A row of titles; they end with NULL. */
 void grid_heads(struct grid *g, const char *const *head);
 size_t grid_rows(const struct grid *g);
+size_t grid_width(const struct grid *g);	/* of its columns, lines apart */
 /* `width`: no line is longer than so many characters; 0: no matter. */
 void grid_print(const struct grid *g, unsigned width, bool colour, FILE *out);
 

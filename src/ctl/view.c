@@ -91,6 +91,12 @@ peers_cell(const json_t *a, bool names, struct grid *g)
 		grid_cell(g, TINT_NONE, "%lld", number(a, "exported"));
 }
 
+static bool
+has_route(enum view_address how)
+{
+	return how == ADDRESS_ALL || how == ADDRESS_PEERS;
+}
+
 static void
 address_cells(const json_t *status, const json_t *a, enum view_address how,
     struct grid *g)
@@ -125,7 +131,7 @@ address_cells(const json_t *status, const json_t *a, enum view_address how,
 	grid_cell(g, TINT_NONE, "%s", ago(status, since, "since", buf));
 	grid_cell(g, TINT_NONE, "%s%s%s", text(a, "reason"),
 	    text(a, "service")[0] != '\0' ? ": " : "", text(a, "service"));
-	if (how != ADDRESS_TROUBLE)
+	if (has_route(how))
 		route_cell(a, g);
 }
 
@@ -143,7 +149,7 @@ view_addresses(const json_t *status, enum view_address how)
 		{ "ADDRESS", "STATE", "PEERS", "SINCE", "WHY", "ROUTE", NULL },
 		{ "ADDRESS", "STATE", "PEERS", "SINCE", "WHY", NULL } };
 	const json_t *list = json_object_get(status, "addresses"), *a;
-	struct grid *g = grid_new(how == ADDRESS_TROUBLE ? "llrrl" :
+	struct grid *g = grid_new(!has_route(how) ? "llrrl" :
 	    how == ADDRESS_PEERS ? "lllrll" : "llrrll");
 	size_t i;
 
@@ -152,7 +158,7 @@ view_addresses(const json_t *status, enum view_address how)
 		if (how == ADDRESS_TROUBLE && view_announced(a))
 			continue;
 		if (grid_rows(g) == 0)
-			grid_heads(g, head[how == ADDRESS_TROUBLE]);
+			grid_heads(g, head[!has_route(how)]);
 		address_cells(status, a, how, g);
 	}
 	return g;
@@ -287,6 +293,10 @@ parts_make(const json_t *status, const struct view *view, struct parts *p)
 	p->head = grid_new("ll");
 	view_head(status, p->head);
 	p->addresses = view_addresses(status, ADDRESS_ALL);
+	if (view->columns > 0 && grid_width(p->addresses) > view->columns) {
+		grid_free(p->addresses);
+		p->addresses = view_addresses(status, ADDRESS_NARROW);
+	}
 	p->pools = pools_grid(status, false);
 	p->brief = false;
 	p->brief = view->rows > 0 && parts_lines(p) + 1 >= view->rows;

@@ -14,14 +14,16 @@ struct view {
 };
 
 /* `status`: the result of the status command, see doc/json.md. What is in
- * order is left out if all of it does not fit into view->rows. */
+ * order is left out if all of it does not fit into view->rows, and routes if they
+ * do not fit into view->columns. */
 void view_status(const json_t *status, const struct view *view, FILE *out);
 
 struct grid;
 enum view_address {
 	ADDRESS_ALL,
 	ADDRESS_PEERS,		/* with the names of the peers, not their number */
-	ADDRESS_TROUBLE,	/* those that are not in order, without routes */
+	ADDRESS_NARROW,		/* without routes */
+	ADDRESS_TROUBLE,	/* the same of those that are not in order */
 };
 struct grid *view_addresses(const json_t *status, enum view_address how);
 /* Texts of a list in one cell. */

@@ -862,6 +862,17 @@ def status_of_a_small_node_fits_a_terminal():
         equal(on_terminal(args, 24, 80, {"NO_COLOR": ""}.items())[1], text,
               "an empty NO_COLOR")
         equal(on_terminal(args, 24, 80, {"TERM": "dumb"}.items()), (0, plain))
+        # what would not fit is left out, on a terminal
+        for a in small["addresses"]:
+            a["communities"] = ["64512:100", "64512:4200:7"]
+        s.answers["status"] = reply(**small)
+        plain = xlb("status", run_dir=s.dir).stdout
+        equal("ROUTE" in plain and "64512:4200:7" in plain, True, plain)
+        wide = on_terminal(args, 24, 120, {"NO_COLOR": "1"}.items())
+        equal(wide, (0, plain), "there is room")
+        _, text = on_terminal(args, 24, 80, {"NO_COLOR": "1"}.items())
+        equal(max(map(len, text.splitlines())) <= 80, True, text)
+        equal(("ROUTE" in text, text.count("  announced  ")), (False, 2), text)
 
 
 @test
