@@ -12,6 +12,13 @@ pool_warn(struct bind *b, const struct conf_pool *p)
 {
 	const struct node *n = b->pool.row[p - b->c->pool].node;
 
+	size_t i;
+
+	for (i = 0; i < p->nbackend && p->backend[i].weight == 0; i++)
+		;
+	if (i > 0 && i == p->nbackend)
+		bind_member_fault(b, DIAG_WARNING, n, "backends", "every weight "
+		    "is 0: nobody takes new flows");
 	if (!p->min_healthy_percent && p->min_healthy > p->nbackend)
 		bind_member_fault(b, DIAG_WARNING, n, "min_healthy", "%" PRIu32
 		    " can never be reached with %zu backends", p->min_healthy,
