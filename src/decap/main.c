@@ -5,6 +5,7 @@
 #include <err.h>
 #include <getopt.h>
 #include <net/if.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,8 +44,21 @@ struct arguments {
 #define GIVEN_ATTACH (GIVEN(OPT_FROM) | GIVEN(OPT_VIP) | GIVEN(OPT_MODE) | \
     GIVEN(OPT_GUE_PORT))
 
+static _Noreturn void __attribute__((format(printf, 1, 2)))
+usage(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vwarnx(fmt, ap);
+	va_end(ap);
+	fputs(usage_text, stderr);
+	exit(EXIT_USAGE);
+}
+
+/* getopt_long() has said what. */
 static _Noreturn void
-usage(void)
+usage_again(void)
 {
 	fputs(usage_text, stderr);
 	exit(EXIT_USAGE);
@@ -123,7 +137,7 @@ option_take(struct arguments *a, int option, const char *arg)
 		printf("xlb-decap %s\n", PACKAGE_VERSION);
 		exit(EXIT_DONE);
 	default:
-		usage();
+		usage_again();
 	}
 	a->given |= GIVEN(option);
 }
@@ -181,16 +195,23 @@ command_run(struct arguments *a, int argc, char *argv[])
 	for (i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
 		if (argc < 1 || strcmp(argv[0], commands[i].name) != 0)
 			continue;
-		if (argc - 1 != commands[i].args || (a->given &
-		    ~commands[i].options & ~GIVEN(OPT_BPF_DIR)) != 0)
-			usage();
+		if (argc - 1 < commands[i].args)
+			usage("%s: of which interface?", argv[0]);
+		if (argc - 1 > commands[i].args)
+			usage("%s: too many arguments", argv[0]);
+		if ((a->given & ~commands[i].options &
+		    ~GIVEN(OPT_BPF_DIR)) != 0)
+			usage("%s: an option that is not for this command",
+			    argv[0]);
 		a->c.name = argv[1];
 		r = commands[i].run(a);
 		if (fflush(stdout) == EOF)
 			err(EXIT_FAILED, "standard output");
 		return r;
 	}
-	usage();
+	if (argc < 1)
+		usage_again();
+	usage("%s: unknown command", argv[0]);
 }
 
 int

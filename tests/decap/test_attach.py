@@ -307,6 +307,13 @@ def usage():
             ("status", "--from", "10.0.0.0/8")):
         fails(2, "usage:", *arguments) if arguments != ("--nonsense",) else \
             fails(2, "--nonsense", *arguments)
+    for text, *arguments in (
+            ("attach: of which interface?", "attach"),
+            ("detach: too many arguments", "detach", "eth0", "eth1"),
+            ("status: too many arguments", "status", "eth0"),
+            ("detach: an option that is not", "detach", "eth0", *FROM),
+            ("reload: unknown command", "reload")):
+        fails(2, text, *arguments)
     fails(2, "--from is required", "attach", "eth0")
     for prefix in ("10.0.0.1/8", "10.0.0.0/33", "", "lb1", "::1/129",
             "10.0.0.0/8,192.0.2.0/24"):
