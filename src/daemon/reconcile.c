@@ -299,6 +299,8 @@ run_withdraw(struct run *r, struct announce *stay)
 	run_announce(r, &next);
 	announce_keep(&r->d->announce, &next, r->arena, stay);
 	bird_apply(r->d, stay);
+	/* a map may take its time */
+	bird_push(r->d->bird);
 }
 
 static bool

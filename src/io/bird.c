@@ -18,6 +18,8 @@
 #include "io/bird_private.h"
 #include "io/log.h"
 
+#define PUSH_MS 5		/* BIRD takes one or two */
+
 static const char *const status_text[] = {
 	[BIRD_OFF] = "off",
 	[BIRD_SYNCED] = "synced",
@@ -148,12 +150,14 @@ bird_set(struct bird *b, const struct announce *an, const struct conf *c)
 
 	if (b == NULL)
 		return 0;
+	b->push = false;
 	first = !bird_wanted(b);
 	differs = include_render(&b->inc[V4], an, c);
 	differs |= include_render(&b->inc[V6], an, c);
 	if (!differs)
 		return b->inc[V4].err < 0 ? b->inc[V4].err : b->inc[V6].err;
 	rc = bird_write(b);
+	b->push = true;
 	if (!b->client.up || b->client.late || (!b->configure && !first))
 		return rc;
 	b->status = BIRD_BUSY;
@@ -164,6 +168,33 @@ bird_set(struct bird *b, const struct announce *an, const struct conf *c)
 		/* a long listing must not delay a withdrawal */
 		talk_again(b);
 	return rc;
+}
+
+static int64_t
+now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+/* Before the configure BIRD is asked what is disabled; that answer is what there
+ * is to wait for. What it means comes to the loop later, with the next one. */
+void
+bird_push(struct bird *b)
+{
+	int64_t end = now_ms() + PUSH_MS, left;
+
+	if (b == NULL || !b->push)
+		return;
+	b->push = false;
+	b->within = true;
+	while (b->configure && !b->pending && !b->client.late &&
+	    !down_holds(b) && (left = end - now_ms()) > 0 &&
+	    client_turn(&b->client, (int)left))
+		;
+	b->within = false;
 }
 
 struct prefix *

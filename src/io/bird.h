@@ -62,6 +62,10 @@ void bird_close(struct bird *b);	/* the includes stay as they are */
  */
 int bird_set(struct bird *b, const struct announce *an, const struct conf *c);
 
+/* After bird_set(): the configure is on its way, if a few milliseconds are enough
+ * for that. For what has to be told BIRD before anything else is done. */
+void bird_push(struct bird *b);
+
 /* The prefixes of the includes as they are on disk now, for adoption. */
 struct prefix *bird_included(const struct bird *b, struct arena *a, size_t *n);
 

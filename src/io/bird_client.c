@@ -7,6 +7,7 @@
 #include "io/bird_client.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -159,6 +160,17 @@ on_io(sd_event_source *s, int fd, uint32_t revents, void *arg)
 			return 0;
 	}
 	return 0;
+}
+
+bool
+client_turn(struct bird_client *c, int ms)
+{
+	struct pollfd p = { .fd = c->fd, .events = POLLIN };
+
+	if (c->fd < 0 || poll(&p, 1, ms) <= 0)
+		return false;
+	on_io(c->io, c->fd, EPOLLIN, c);
+	return true;
 }
 
 static int

@@ -43,6 +43,10 @@ void client_init(struct bird_client *c, sd_event *ev,
 int client_open(struct bird_client *c, const char *path);
 void client_close(struct bird_client *c);	/* without an event */
 
+/* What the loop would do next, if there is something to read within `ms`; false:
+ * there was not. */
+bool client_turn(struct bird_client *c, int ms);
+
 /* Sends one command, without the end of line; only while up and not busy.
  * 0, or -errno and closed. */
 int client_send(struct bird_client *c, const char *command);

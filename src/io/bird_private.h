@@ -46,6 +46,8 @@ struct bird {
 	int64_t since;		/* `logged`; CLOCK_REALTIME, ns */
 	char reason[256];
 	bool news;		/* to be told with `changed` */
+	bool within;		/* a call of ours: `changed` has to wait */
+	bool push;		/* there is something for bird_push() */
 
 	bool configure;		/* the files are newer than BIRD */
 	bool asked_down;	/* ASK_DOWN is answered, the configure is next */

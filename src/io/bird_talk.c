@@ -52,7 +52,7 @@ back_off(unsigned *ms, unsigned max)
 static void
 tell(struct bird *b)
 {
-	if (!b->news)
+	if (!b->news || b->within)
 		return;
 	b->news = false;
 	b->changed(b->arg);

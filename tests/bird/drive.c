@@ -3,6 +3,7 @@
  * Drives io/bird and io/tun from standard input, for the tests beside it:
  *	set ADDRESS...		bird_set() of these, in either family
  *	gshut ADDRESS...	the same, with the community
+ *	push ADDRESS...		bird_set() and bird_push(), then nothing for 300 ms
  *	many N ADDRESS...	N calls: nothing and these in turn, these last
  *	range N			bird_set() of N addresses from 10.0.0.0 on
  *	show PREFIX...		has it, how many peers is it exported to
@@ -79,8 +80,10 @@ row_add(struct announce *an, struct arena *a, const struct addr *addr,
 	an->n++;
 }
 
+/* `pause_us`: what a caller does then that takes time. */
 static void
-set(struct drive *d, char *save, bool gshut, unsigned times)
+set(struct drive *d, char *save, bool gshut, unsigned times,
+    useconds_t pause_us)
 {
 	struct announce an = { 0 }, none = { 0 };
 	struct arena *a = arena_new();
@@ -99,6 +102,10 @@ set(struct drive *d, char *save, bool gshut, unsigned times)
 	for (i = 0; i < times; i++)
 		rc = bird_set(d->bird, (times - i) % 2 == 1 ? &an : &none,
 		    &conf);
+	if (pause_us > 0) {
+		bird_push(d->bird);
+		usleep(pause_us);
+	}
 	printf("%" PRId64 " set %d %" PRId64 "\n", before, rc,
 	    stamp() - before);
 	status_print(d, "status");
@@ -184,12 +191,14 @@ command(struct drive *d, char *line)
 	if (word == NULL)
 		return;
 	if (strcmp(word, "set") == 0)
-		set(d, save, false, 1);
+		set(d, save, false, 1, 0);
 	else if (strcmp(word, "gshut") == 0)
-		set(d, save, true, 1);
+		set(d, save, true, 1, 0);
+	else if (strcmp(word, "push") == 0)
+		set(d, save, false, 1, 300000);
 	else if (strcmp(word, "many") == 0 &&
 	    (number = strtok_r(NULL, " ", &save)) != NULL)
-		set(d, save, false, (unsigned)atoi(number));
+		set(d, save, false, (unsigned)atoi(number), 0);
 	else if (strcmp(word, "range") == 0 &&
 	    (number = strtok_r(NULL, " ", &save)) != NULL)
 		range(d, (uint32_t)atoi(number));

@@ -171,6 +171,36 @@ def plain_answers():
         check(bird.count("configure") == 1, "and no configure")
 
 
+def what_is_pushed_goes_first():
+    """BIRD has the configure before the caller goes on to what takes time, and
+    the caller does not wait for a BIRD that does."""
+    with Scene() as (bird, drive):
+        drive.set(A, B)
+        drive.until("synced")
+        at, _, took = drive.set(A, how="push")
+        check(bird.count("configure", at) == 1, "one configure")
+        told = next(t for t, c in bird.commands if c == "configure"
+                    and t >= at) - at
+        check(told < 0.15, f"the configure came after {told:.3f} s")
+        drive.until("synced")
+        at, _, took = drive.set(A, how="push")
+        check(bird.count("configure", at) == 0, "nothing to push")
+        bird.hook = lambda command: time.sleep(0.25)
+        at, _, took = drive.set(B, how="push")
+        check(took < 0.45, f"{took - 0.3:.3f} s are waited for a slow BIRD")
+        bird.hook = lambda command: None
+        drive.until("synced")
+        check(drive.show(B + "/32") == (1, 0), "it came all the same")
+        bird.hook = lambda command: bird.drop()
+        at, _, took = drive.set(A, how="push")
+        wait_for("the loss to be told", 5,
+                 lambda: drive.seen("^changed absent", at))
+        told = drive.seen("^changed", at)[0][0] - at
+        check(told > 0.29, f"told from within, after {told:.3f} s")
+        bird.hook = lambda command: None
+        drive.until("synced")
+
+
 def pending_is_polled():
     left = [3]
 
@@ -605,7 +635,8 @@ def our_own_disabled_by_hand_holds_everything():
 
 if __name__ == "__main__":
     raise SystemExit(not run([
-        plain_answers, pending_is_polled, queued_is_pending_too,
+        plain_answers, what_is_pushed_goes_first, pending_is_polled,
+        queued_is_pending_too,
         changes_while_pending_are_configured, asynchronous_and_split_lines,
         end_of_file_in_mid_reply, over_long_lines,
         another_protocol_is_told_and_not_hammered, no_greeting,

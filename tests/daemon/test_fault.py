@@ -175,8 +175,8 @@ def another_pool(n):
 
 
 def withdrawals_go_first(n):
-    """BIRD's file no longer has the address before the first call that changes
-    maps, however long that takes."""
+    """BIRD no longer has the address before the first call that changes maps,
+    however long that takes."""
     shim = Shim(n)
     config(n, False)
     shim.start()
@@ -186,7 +186,7 @@ def withdrawals_go_first(n):
                 "{name: b, address: 10.0.1.12, state: down}")
     another_pool(n)
     asked = n.xlb_start("reload")
-    wait("the withdrawal", lambda: VIP not in n.routes.read_text(), 1.2)
+    wait("the withdrawal", lambda: not n.announced(), 1.2)
     check(asked.poll() is None, "the maps were as fast")
     shim.order()
     check(asked.wait(30) == 0, n.said())
