@@ -414,9 +414,9 @@ static void
 found_print(const json_t *result, bool colour)
 {
 	static const char *const head[] = { "PROTOCOL", "PORT", "TO",
-	    "BACKEND", "STATE", "USED", NULL };
+	    "BACKEND", "ADDRESS", "STATE", "USED", NULL };
 	const json_t *list = json_object_get(result, "found"), *f;
-	struct grid *g = grid_new("lrlllr");
+	struct grid *g = grid_new("lrllllr");
 	bool v6;
 	size_t i;
 
@@ -429,6 +429,7 @@ found_print(const json_t *result, bool colour)
 		grid_cell(g, TINT_NONE, "%s%s%s:%lld", v6 ? "[" : "",
 		    text(f, "destination"), v6 ? "]" : "",
 		    number(f, "destination_port"));
+		joined_cell(g, json_object_get(f, "backends"));
 		grid_cell(g, TINT_NONE, "%s", text(f, "backend"));
 		grid_cell(g, TINT_NONE, "%s", yes(f, "closing") ? "closing" :
 		    yes(f, "confirmed") ? "established" : "opening");

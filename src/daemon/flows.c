@@ -275,6 +275,25 @@ try_some(struct flows_scan *s)
 	return true;
 }
 
+/* By the configuration of now: a reload may have come since they were found. */
+static void
+found_name(struct flows_scan *s)
+{
+	struct members members;
+	struct addr addr;
+	json_t *row, *name;
+	size_t i;
+
+	members_init(&members, s->d->config->conf);
+	json_array_foreach(s->found, i, row) {
+		name = json_object_get(row, "backend");
+		json_object_set_new(row, "backends", json_is_string(name) &&
+		    addr_parse(json_string_value(name), &addr) == 0 ?
+		    members_json(&members, &addr) : json_array());
+	}
+	free(members.row);
+}
+
 static void
 scan_answer(struct flows_scan *s)
 {
@@ -283,6 +302,8 @@ scan_answer(struct flows_scan *s)
 	if (s->every)
 		ctl_warning(reply, "flows to services on every port cannot be "
 		    "found");
+	if (s->found != NULL)
+		found_name(s);
 	json_object_set_new(reply, "result", s->found == NULL ?
 	    scan_result(s) : json_pack("{s:o, s:O}", "client",
 	    addr_json(&s->client), "found", s->found));

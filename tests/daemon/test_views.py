@@ -400,6 +400,8 @@ def lookup_says_what_packets_do(n):
     got = json.loads(n.xlb("flows", "--client", "10.0.1.254", "--json")[1])
     check(keys(got) == keys(documented("flows")[1]), got)
     name = {"10.0.1.11": "a", "10.0.1.12": "b"}
+    check(all(f["backends"] == [f"web/{name[f['backend']]}"]
+              for f in got["found"]), got)
     check({f["source_port"]: name[f["backend"]] for f in got["found"]} ==
           before and len(got["found"]) == len(ports) and {
               (f["protocol"], f["destination"], f["destination_port"],
