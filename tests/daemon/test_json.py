@@ -82,6 +82,28 @@ def status_is_as_documented(n):
           sorted(want - got))
 
 
+def nat_is_as_documented(n):
+    n.configure()
+    n.file.write_text(n.file.read_text().replace(
+        "pool: web}", "pool: web, forward: nat}"))
+    n.start_xlbd()
+    wait("a source", lambda: show(n, "flows", "--nat")["sources"], 20)
+    got = show(n, "flows", "--nat")
+    check(keys(got) == keys(documented("flows")[2]), got)
+    check([s["address"] for s in got["sources"]] == ["10.0.1.1"], got)
+
+
+def ends_are_as_documented(n):
+    up(n)
+    got = show(n, "stop")
+    check(got == {"schema": 1, "errors": [], "warnings": []}, got)
+    check(n.xlbd.wait(10) == 0, "xlbd failed")
+    n.start_xlbd()
+    n.xlbd.kill()
+    n.xlbd.wait()
+    check(show(n, "detach", "--force") == {"schema": 1})
+
+
 def sessions_are_older_than_we_are(n):
     """BIRD says since when, where xlbd has not seen it."""
     n.start_peer()
@@ -149,6 +171,7 @@ def others_are_as_documented(n):
 
 
 CASES = [status_is_as_documented, others_are_as_documented,
+         nat_is_as_documented, ends_are_as_documented,
          sessions_are_older_than_we_are, states_of_bird]
 
 if __name__ == "__main__":
