@@ -219,6 +219,10 @@ int conf_print(const struct conf *c, FILE *out);	/* 0, or -1 */
 int conf_print_all(const struct conf *c, FILE *out);
 
 bool conf_uses_nat(const struct conf *c);	/* a service does */
+/* "2 services, 1 pool, 5 backends" */
+#define CONF_COUNTS_MAX 96
+const char *conf_counts_print(const struct conf *c, char buf[CONF_COUNTS_MAX]);
+
 const struct conf_pool *conf_pool_find(const struct conf *c, const char *name);
 const struct conf_backend *conf_backend_find(const struct conf_pool *p,
     const char *name);

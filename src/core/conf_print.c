@@ -304,3 +304,16 @@ conf_print_all(const struct conf *c, FILE *out)
 {
 	return print(c, true, out);
 }
+
+const char *
+conf_counts_print(const struct conf *c, char buf[CONF_COUNTS_MAX])
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < c->npool; i++)
+		n += c->pool[i].nbackend;
+	snprintf(buf, CONF_COUNTS_MAX, "%zu service%s, %zu pool%s, "
+	    "%zu backend%s", c->nservice, c->nservice == 1 ? "" : "s",
+	    c->npool, c->npool == 1 ? "" : "s", n, n == 1 ? "" : "s");
+	return buf;
+}

@@ -90,6 +90,7 @@ check_run(const struct context *x)
 {
 	const struct conf *c = NULL;
 	struct arena *a = arena_new();
+	char counts[CONF_COUNTS_MAX];
 	struct diag dg;
 	size_t i, backends = 0;
 	int rc, status;
@@ -112,8 +113,8 @@ check_run(const struct context *x)
 		    "errors", diag_json(&dg, DIAG_ERROR),
 		    "warnings", diag_json(&dg, DIAG_WARNING)));
 	else if (rc == 0)
-		printf("%s: ok: %zu services, %zu pools, %zu backends\n",
-		    file_of(x), c->nservice, c->npool, backends);
+		printf("%s: ok: %s\n", file_of(x), conf_counts_print(c,
+		    counts));
 	if (status == STATUS_DONE && rc != 0)
 		status = rc;
 	diag_fini(&dg);

@@ -376,17 +376,6 @@ config_check_fit(const struct daemon *d, const struct config *c,
 	arena_free(a);
 }
 
-void
-config_counts(const struct conf *c, char buf[CONFIG_COUNTS_MAX])
-{
-	size_t i, n = 0;
-
-	for (i = 0; i < c->npool; i++)
-		n += c->pool[i].nbackend;
-	snprintf(buf, CONFIG_COUNTS_MAX, "%zu services, %zu pools, %zu backends",
-	    c->nservice, c->npool, n);
-}
-
 static const char *
 verdict_text(const struct config_verdict *v)
 {
@@ -398,7 +387,7 @@ reload(struct daemon *d, json_t *reply)
 {
 	const struct addr *local;
 	struct diag dg;
-	char counts[CONFIG_COUNTS_MAX];
+	char counts[CONF_COUNTS_MAX];
 	const char *was;
 	struct config *c;
 	size_t i, nlocal;
@@ -464,7 +453,7 @@ reload(struct daemon *d, json_t *reply)
 			ctl_error(reply, "%zu operations on the maps failed; "
 			    "they are tried again (see the log)", d->failed);
 	}
-	config_counts(c->conf, counts);
+	conf_counts_print(c->conf, counts);
 	if (same && status == 0 && strcmp(was, "loaded") == 0)
 		log_info("configuration: loaded again, it is the same");
 	else

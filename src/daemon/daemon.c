@@ -242,7 +242,7 @@ static int
 on_start(sd_event_source *s, uint64_t usec, void *arg)
 {
 	struct daemon *d = arg;
-	char counts[CONFIG_COUNTS_MAX], why[CONFIG_COUNTS_MAX + 32];
+	char counts[CONF_COUNTS_MAX], why[CONF_COUNTS_MAX + 32];
 	int rc;
 
 	(void)usec;
@@ -258,7 +258,7 @@ on_start(sd_event_source *s, uint64_t usec, void *arg)
 	lifecycle_update(d, "it was before xlbd started, or the file says so");
 	reconcile_now(d);
 	tidy_open(d);
-	config_counts(d->config->conf, counts);
+	conf_counts_print(d->config->conf, counts);
 	snprintf(why, sizeof(why), "%s%s", counts, prog_adopted(d->prog) ?
 	    ", adopted what was there" : "");
 	log_change("daemon", "starting", "serving", why);

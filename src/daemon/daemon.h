@@ -209,9 +209,6 @@ void config_apply(struct daemon *d, struct config *c);
 /* Errors go to the log and into the reply, warnings into the reply; where there
  * is no reply (NULL), they go to the log too. */
 void config_messages(const struct diag *dg, json_t *reply);
-/* "2 services, 1 pools, 5 backends" */
-#define CONFIG_COUNTS_MAX 96
-void config_counts(const struct conf *c, char buf[CONFIG_COUNTS_MAX]);
 /* 0, 1 (an operation or interface was refused) or 3 (the file). `reply` gets
  * errors and warnings; NULL: they are only logged. RELOAD_ANEW: nothing was done
  * yet, config_begins_anew(); the caller has xlbd flush and start anew. */

@@ -301,10 +301,10 @@ def check_counts_or_says_where():
         f = f"{d}/xlb.yaml"
         pathlib.Path(f).write_text(CONF)
         r = xlb("check", f)
-        expect(r, 0, f"{f}: ok: 1 services, 1 pools, 2 backends\n")
+        expect(r, 0, f"{f}: ok: 1 service, 1 pool, 2 backends\n")
         warnings = r.stderr
         r = xlb("--config", f, "check")
-        expect(r, 0, f"{f}: ok: 1 services, 1 pools, 2 backends\n", warnings)
+        expect(r, 0, f"{f}: ok: 1 service, 1 pool, 2 backends\n", warnings)
         j = json.loads(xlb("check", "--json", f).stdout)
         equal([j[k] for k in ("schema", "ok", "services", "pools", "backends",
                               "errors")], [1, True, 1, 1, 2, []], "json")
@@ -320,7 +320,7 @@ def check_counts_or_says_where():
         pathlib.Path(f"{d}/xlb.d/more.yaml").write_text(
             "pools: {more: {backends: [{name: c, address: 10.0.0.3}]}}\n")
         r = xlb("check", f)
-        equal(r.stdout, f"{f}: ok: 1 services, 2 pools, 3 backends\n")
+        equal(r.stdout, f"{f}: ok: 1 service, 2 pools, 3 backends\n")
 
 
 @test
