@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/arena.h"
 #include "core/bird_text.h"
@@ -73,13 +74,27 @@ local_addresses(struct arena *a, size_t *n)
 	return list;
 }
 
+/* A file that may well be written before its key; only a reload reads it. */
+static void
+key_check(const struct conf *c, const char *file, struct diag *dg)
+{
+	if (c->key_file != NULL && access(c->key_file, F_OK) < 0 &&
+	    (errno == ENOENT || errno == ENOTDIR))
+		diag_add(dg, DIAG_WARNING, (struct mark){ file, 0, 0 },
+		    "maglev.key_file: %s: %s: make it before a reload: "
+		    "`head -c 16 /dev/urandom >%s && chmod 600 %s`",
+		    c->key_file, strerror(errno), c->key_file, c->key_file);
+}
+
 /* What the file alone does not tell. */
 static int
-check_here(const struct conf *c, struct arena *a, struct diag *dg)
+check_here(const struct conf *c, const char *file, struct arena *a,
+    struct diag *dg)
 {
 	const struct addr *local;
 	size_t n;
 
+	key_check(c, file, dg);
 	local = local_addresses(a, &n);
 	health_local_check(c, local, n, dg);
 	return dg->errors > 0 ? -1 : 0;
@@ -98,7 +113,7 @@ check_run(const struct context *x)
 	diag_init(&dg);
 	rc = conf_file_load(file_of(x), a, &c, &dg);
 	if (rc == 0)
-		rc = check_here(c, a, &dg);
+		rc = check_here(c, file_of(x), a, &dg);
 	diag_print(&dg, stderr);
 	for (i = 0; rc == 0 && i < c->npool; i++)
 		backends += c->pool[i].nbackend;

@@ -316,6 +316,14 @@ def check_counts_or_says_where():
         j = json.loads(xlb("--json", "check", "-", stdin="nonsense: 1\n").stdout)
         equal((j["ok"], j["errors"][0]["line"], j["errors"][0]["column"]),
               (False, 1, 1), "json")
+        key = f"maglev: {{key_file: {d}/key}}\n"
+        r = xlb("check", "-", stdin=CONF + key)
+        expect(r, 0, "-: ok: 1 service, 1 pool, 2 backends\n",
+               f"-: warning: maglev.key_file: {d}/key: No such file or directory: "
+               "make it before a reload: `head -c 16 /dev/urandom "
+               f">{d}/key && chmod 600 {d}/key`\n")
+        pathlib.Path(f"{d}/key").write_text("k" * 16)
+        expect(xlb("check", "-", stdin=CONF + key), 0, None, "")
         os.mkdir(f"{d}/xlb.d")
         pathlib.Path(f"{d}/xlb.d/more.yaml").write_text(
             "pools: {more: {backends: [{name: c, address: 10.0.0.3}]}}\n")
