@@ -41,9 +41,25 @@ why_set(struct health_fsm *f, enum probe_result r, uint16_t detail,
     const char *said)
 {
 	f->anew = false;
+	f->nother = 0;
 	f->why = r;
 	f->detail = detail;
 	snprintf(f->said, sizeof(f->said), "%s", said);
+}
+
+/* Two reasons that take turns leave the first. */
+static bool
+why_outlived(struct health_fsm *f, const struct conf_check *check,
+    enum probe_result r, uint16_t detail)
+{
+	if (r == f->why && detail == f->detail) {
+		f->nother = 0;
+		return false;
+	}
+	if (r != f->other)
+		f->nother = 0;
+	f->other = r;
+	return ++f->nother >= check->fall;
 }
 
 bool
@@ -60,10 +76,11 @@ health_step(struct health_fsm *f, const struct conf_check *check,
 		f->asked = detail;
 	if (f->state == says) {
 		f->run = 0;
-		if (f->anew)
+		if (why_outlived(f, check, r, detail) || f->anew)
 			why_set(f, r, detail, said);
 		return false;
 	}
+	f->nother = 0;
 	run_extend(f, says);
 	need = level(says) > level(f->state) ? check->rise : check->fall;
 	if (f->state != HEALTH_UNKNOWN && f->run < need)

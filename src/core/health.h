@@ -72,7 +72,8 @@ const char *health_state_text(enum health_state s);	/* "up" */
 
 struct health_fsm {
 	enum health_state state;
-	enum probe_result why;	/* of the result that led to `state` */
+	enum probe_result why;	/* of the result that led to `state`, or of
+				 * those that have said it for another since */
 	enum probe_result last;	/* the newest result but PROBE_LOCAL */
 	uint32_t run;		/* consecutive results that contradict `state`,
 				 * all of them for the better or the worse */
@@ -82,6 +83,8 @@ struct health_fsm {
 	bool anew;		/* `why` is of the check as it was before: the
 				 * next result that says the same replaces it */
 	enum health_state aim;	/* where that run leads: what all agree on */
+	enum probe_result other;	/* of results in a row that say `state` */
+	uint32_t nother;	/* for another reason: how many */
 };
 
 /*
@@ -90,6 +93,8 @@ struct health_fsm {
  * row that say better than the state raise it, `fall` that say worse lower it,
  * as far as all of them say: a miss among drain answers cuts nobody's
  * connection. PROBE_LOCAL is no verdict on the backend: it changes nothing.
+ * `fall` results in a row that agree with the state, for one reason that is
+ * another than `why`, replace that: what is wrong may be wrong elsewhere by now.
  */
 bool health_step(struct health_fsm *f, const struct conf_check *check,
     enum probe_result r, uint16_t detail, const char *said);

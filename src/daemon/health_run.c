@@ -244,6 +244,7 @@ health_result(size_t id, enum probe_result r, uint16_t detail,
 	struct daemon *d = arg;
 	struct health_row *row = &d->health.row[id];
 	enum health_state from = row->fsm.state;
+	enum probe_result why = row->fsm.why;
 
 	count_probe(&d->count, d->health_target[id].check, r,
 	    prober_took(d->prober));
@@ -256,6 +257,10 @@ health_result(size_t id, enum probe_result r, uint16_t detail,
 		if (r == PROBE_TIMEOUT && health_is_alive(from) &&
 		    !addr_is_zero(&row->vip))
 			reconcile_look(d);
+		/* shown, and kept for the next xlbd; no change of state, so
+		 * no line in the log */
+		if (row->fsm.why != why)
+			maps_health_put(prog_maps(d->prog), row);
 		return;
 	}
 	row->since = daemon_realtime();

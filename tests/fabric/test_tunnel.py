@@ -66,6 +66,25 @@ def test_backend_that_does_not_decapsulate(fabric):
     fabric.wait_eligible(BACKENDS)
 
 
+def test_what_is_wrong_is_what_is_shown(fabric):
+    """A tunnel that is mended while the server is down: the reason goes on to
+    what is left to mend, and it is no change of state."""
+    fabric.decap("b2", "detach", "eth0")
+    fabric.kill_backend("b2")
+    try:
+        lacks(fabric, "b2", "through the tunnel: timeout")
+        since = fabric.pool("lb1")["b2"]["since"]
+        fabric.attach_decap("b2")
+        lab.wait("the reason to be what is left", lambda:
+                 reason(fabric, "b2").endswith("through the tunnel: connection "
+                                               "refused"), 5)
+        assert fabric.pool("lb1")["b2"]["since"] == since
+    finally:
+        fabric.start_backend("b2")
+        fabric.attach_decap("b2")
+    fabric.wait_eligible(BACKENDS)
+
+
 def add_vip(fabric, text):
     return text.replace(f"addresses: [{VIP[4]},",
                         f"addresses: [{NEW_VIP}, {VIP[4]},")

@@ -11,12 +11,14 @@
 static const struct conf_check check = { .name = "ready", .rise = 2,
     .fall = 3 };
 
-/* o ok, t timeout, r refused, d drain, l this node could not send */
+/* o ok, t timeout, r refused, u unreachable, d drain, l this node could not
+ * send */
 static enum probe_result
 result(char c)
 {
 	return c == 'o' ? PROBE_OK : c == 't' ? PROBE_TIMEOUT :
-	    c == 'r' ? PROBE_REFUSED : c == 'd' ? PROBE_DRAIN : PROBE_LOCAL;
+	    c == 'r' ? PROBE_REFUSED : c == 'u' ? PROBE_UNREACHABLE :
+	    c == 'd' ? PROBE_DRAIN : PROBE_LOCAL;
 }
 
 static void
@@ -47,6 +49,16 @@ results_make_states(void **state)
 		{ "two make up", HEALTH_DOWN, "oo", HEALTH_UP, 1, PROBE_OK },
 		{ "why stays that of the change", HEALTH_UP, "tttrr",
 		    HEALTH_DOWN, 1, PROBE_TIMEOUT },
+		{ "until as many say another", HEALTH_UP, "tttrrr",
+		    HEALTH_DOWN, 1, PROBE_REFUSED },
+		{ "in a row, of one kind", HEALTH_UP, "tttrrtrrurur",
+		    HEALTH_DOWN, 1, PROBE_TIMEOUT },
+		{ "which a pass breaks", HEALTH_UP, "tttrrorr", HEALTH_DOWN, 1,
+		    PROBE_TIMEOUT },
+		{ "and a local failure does not", HEALTH_UP, "tttrrlr",
+		    HEALTH_DOWN, 1, PROBE_REFUSED },
+		{ "and back", HEALTH_UP, "tttrrrttt", HEALTH_DOWN, 1,
+		    PROBE_TIMEOUT },
 		{ "a local failure is no miss", HEALTH_UP, "ttllt",
 		    HEALTH_DOWN, 1, PROBE_TIMEOUT },
 		{ "nor a break in a row", HEALTH_DOWN, "olo", HEALTH_UP, 1,
