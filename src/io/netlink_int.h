@@ -23,8 +23,10 @@
 #define NETLINK_SLICE		512	/* of them at a time */
 #define NETLINK_PORT_MS	30000	/* an interface that failed is tried again */
 #define NETLINK_PORT_MAX_MS	480000	/* after the double time, up to this */
-/* NDA_PROTOCOL of the entries that we made: found again after a restart. */
+/* NDA_PROTOCOL of the entries that we made, and of those that were there and that
+ * we have had managed: found again after a restart. */
 #define NETLINK_PROTOCOL	0x58
+#define NETLINK_PROTOCOL_MARK	0x59
 
 /* Requests go out in batches; one answer each. */
 #define QUERY_BATCH	64
@@ -93,7 +95,8 @@ struct nl_neigh {
 	bool ask;		/* to be asked for */
 	bool made;		/* the entry is ours, or ours from before */
 	bool managed;		/* the kernel keeps it fresh */
-	bool marked;		/* because we said so */
+	bool marked;		/* because we, or an xlbd before, said so */
+	bool foreign;		/* another program has its name on it */
 	bool full;		/* the kernel had no room; said once */
 	bool paused;		/* its interface does not run: nobody can answer */
 	mono_t deadline;	/* of the answer; 0: not waiting */

@@ -50,7 +50,7 @@ neigh_lost(struct netlink *nl, struct nl_neigh *e)
 	if (e->deadline.ns == 0 && (e->mac_known || e->asked.ns == 0))
 		e->deadline = mono_add_ms(nl->now, NETLINK_ANSWER_MS);
 	e->nud = NUD_NONE;
-	e->made = e->managed = e->marked = false;
+	e->made = e->managed = e->marked = e->foreign = false;
 	e->ask = true;
 }
 
@@ -101,6 +101,13 @@ neigh_failed(struct netlink *nl, struct nl_neigh *e, bool managed)
 	e->nud = NUD_FAILED;
 }
 
+/* Who made the entry, or has marked it; 0: nobody says. */
+static uint8_t
+protocol_of(const struct nlattr **tb)
+{
+	return tb[NDA_PROTOCOL] != NULL ? mnl_attr_get_u8(tb[NDA_PROTOCOL]) : 0;
+}
+
 /* What a message about an entry says. */
 static void
 neigh_take(struct netlink *nl, struct nl_neigh *e, const struct nlmsghdr *nlh)
@@ -108,14 +115,18 @@ neigh_take(struct netlink *nl, struct nl_neigh *e, const struct nlmsghdr *nlh)
 	const struct ndmsg *ndm = mnl_nlmsg_get_payload(nlh);
 	const struct nlattr *tb[NDA_MAX + 1];
 	uint32_t ext = 0;
+	uint8_t proto;
 	bool managed = e->managed;	/* a deletion takes the flag off */
 
 	query_attrs(nlh, sizeof(*ndm), tb, NDA_MAX);
 	if (tb[NDA_FLAGS_EXT] != NULL)
 		ext = mnl_attr_get_u32(tb[NDA_FLAGS_EXT]);
 	e->managed = ext & NTF_EXT_MANAGED;
-	e->made = tb[NDA_PROTOCOL] != NULL &&
-	    mnl_attr_get_u8(tb[NDA_PROTOCOL]) == NETLINK_PROTOCOL;
+	proto = protocol_of(tb);
+	e->made = proto == NETLINK_PROTOCOL;
+	e->foreign = proto != 0 && !e->made && proto != NETLINK_PROTOCOL_MARK;
+	/* of an earlier xlbd, too */
+	e->marked |= e->managed && proto == NETLINK_PROTOCOL_MARK;
 	if (ndm->ndm_state & NUD_USABLE && tb[NDA_LLADDR] != NULL &&
 	    mnl_attr_get_payload_len(tb[NDA_LLADDR]) == sizeof(e->mac))
 		neigh_valid(e, mnl_attr_get_payload(tb[NDA_LLADDR]));
@@ -227,6 +238,8 @@ neigh_ask(struct netlink *nl, struct nl_neigh *e)
 	mnl_attr_put_u32(nlh, NDA_FLAGS_EXT, NTF_EXT_MANAGED);
 	if (e->nud == NUD_NONE || e->made)
 		mnl_attr_put_u8(nlh, NDA_PROTOCOL, NETLINK_PROTOCOL);
+	else if (!e->foreign && !e->managed)
+		mnl_attr_put_u8(nlh, NDA_PROTOCOL, NETLINK_PROTOCOL_MARK);
 	e->ask = false;
 	e->asked = nl->now;
 	e->marked |= !e->managed;
@@ -336,14 +349,13 @@ sweep_row(const struct nlmsghdr *nlh, void *arg)
 
 	memset(&e, 0, sizeof(e));
 	query_attrs(nlh, sizeof(*ndm), tb, NDA_MAX);
-	if (tb[NDA_PROTOCOL] == NULL ||
-	    mnl_attr_get_u8(tb[NDA_PROTOCOL]) != NETLINK_PROTOCOL ||
-	    !query_addr(tb[NDA_DST], &e.addr))
+	e.made = protocol_of(tb) == NETLINK_PROTOCOL;
+	e.marked = protocol_of(tb) == NETLINK_PROTOCOL_MARK;
+	if ((!e.made && !e.marked) || !query_addr(tb[NDA_DST], &e.addr))
 		return MNL_CB_OK;
 	e.ifindex = (uint32_t)ndm->ndm_ifindex;
 	if (neigh_find(nl, e.ifindex, &e.addr) != NULL)
 		return MNL_CB_OK;
-	e.made = true;
 	nl->stale = netlink_realloc(nl->stale, nl->nstale + 1, sizeof(e));
 	nl->stale[nl->nstale++] = e;
 	return MNL_CB_OK;

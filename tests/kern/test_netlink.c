@@ -505,6 +505,32 @@ managed_entries_go_when_nobody_wants_them(void **state)
 	assert_false(neigh_shows("10.1.0.2 "));
 }
 
+/* Neither made nor marked by this one, but by one whose work it goes on with. */
+static void
+entries_that_an_earlier_xlbd_marked_are_let_go_of(void **state)
+{
+	(void)state;
+	run("ip neigh add 10.1.0.51 dev e0 lladdr 02:00:00:00:00:51 "
+	    "nud stale");
+	run("ip neigh add 10.1.0.52 dev e0 lladdr 02:00:00:00:00:52 "
+	    "nud stale");
+	run("ip neigh add 10.1.0.53 dev e0 lladdr 02:00:00:00:00:53 "
+	    "nud stale protocol zebra");
+	want("10.1.0.51", "10.1.0.52", "10.1.0.53", NULL);
+	assert_true(neigh_shows("10.1.0.51 .*managed"));
+	assert_true(neigh_shows("10.1.0.52 .*managed"));
+	assert_true(neigh_shows("10.1.0.53 .*proto zebra"));
+	net_reopen();
+	want("10.1.0.51", "10.1.0.53", NULL);
+	assert_true(neigh_shows("10.1.0.51 .*managed"));
+	assert_false(neigh_shows("10.1.0.52 .*managed"));
+	want(NULL);
+	assert_false(neigh_shows("10.1.0.51 .*managed"));
+	assert_true(neigh_shows("10.1.0.51 "));
+	assert_true(neigh_shows("10.1.0.52 "));
+	assert_true(neigh_shows("10.1.0.53 .*proto zebra"));
+}
+
 static void
 routes_many(const char *verb, int n)
 {
@@ -599,6 +625,7 @@ main(void)
 		NET_CASE(vlan_messages_name_their_lower_device),
 		NET_CASE(a_bridge_is_left_and_the_link_lives_on),
 		NET_CASE(managed_entries_go_when_nobody_wants_them),
+		NET_CASE(entries_that_an_earlier_xlbd_marked_are_let_go_of),
 		NET_CASE(a_burst_is_one_change_and_lost_events_are_made_up_for),
 		NET_CASE(thousands_are_asked_for_at_once),
 	};
