@@ -61,7 +61,8 @@ const char page_style[] =
 ".wide{display:none}.pool .c1{width:27%}.pool .c2{width:35%}"
 ".pool .c3{width:17%}.pool .c5{width:21%}.first{width:40%}"
 "th,td{padding-right:.4rem}th{font-size:.75em;overflow-wrap:normal}"
-"td code{font-size:.8em}.tag{white-space:normal}}\n";
+"td{min-width:2.6em}td code{font-size:.8em}"
+".tag{white-space:normal;overflow-wrap:break-word}}\n";
 
 const char page_script[] =
 "'use strict';\n"

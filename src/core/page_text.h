@@ -9,7 +9,7 @@
 
 extern const char page_style[], page_script[];
 
-#define PAGE_STYLE_DIGEST "sha256-RpP6aTF2QF1zq7otqQIFJL4HNW4snR9akHv7+hRxx0E="
+#define PAGE_STYLE_DIGEST "sha256-aWnMJdXPxeKem7tsUHP7UHf1hU5b7gnkAnNLA+WQyZg="
 #define PAGE_SCRIPT_DIGEST "sha256-plgbU7zTqIo5iJW3mmcbPZsT0wBeHIhO6zv7d8jOuR4="
 
 /* What the page may do: nothing but what is in it, and ask for itself anew. */

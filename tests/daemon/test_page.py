@@ -314,8 +314,17 @@ CONTRAST = """(() => {
 })()"""
 
 
+# Short words that are broken into two lines.
+TORN = """[...document.querySelectorAll('main .tag, main td bdi')].filter(e => {
+  const t = e.textContent.trim();
+  return e.checkVisibility() && t.length < 12 && !/[^a-zA-Z0-9_]/.test(t) &&
+      e.getBoundingClientRect().height >
+      1.9 * parseFloat(getComputedStyle(e).lineHeight);
+}).map(e => e.textContent).join('; ')"""
+
+
 def readable(n):
-    """Nothing beyond the edge, and contrast enough (WCAG AA)."""
+    """Nothing beyond the edge, no word in two, and contrast enough (WCAG AA)."""
     site(n)
     n.xlb("drain", "web/b")
     with open_browser(n) as b:
@@ -326,6 +335,8 @@ def readable(n):
             b.open(URL)
             wide = b.eval("document.documentElement.scrollWidth")
             check(wide <= width, f"{wide} of {width}")
+            torn = b.eval(TORN)
+            check(torn == "", width, "in two lines:", torn)
             bad = b.eval(CONTRAST)
             check(bad == "", width, "dark" if dark else "light", bad)
             if os.environ.get("XLB_SHOTS"):
