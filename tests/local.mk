@@ -238,6 +238,10 @@ UNIT_TESTS += tests/unit/test_conf
 tests_unit_test_conf_SOURCES = tests/unit/test_conf.c tests/unit/unit.h
 tests_unit_test_conf_LDADD = $(UNIT_LIBS)
 
+UNIT_TESTS += tests/unit/test_conf_diff
+tests_unit_test_conf_diff_SOURCES = tests/unit/test_conf_diff.c tests/unit/unit.h
+tests_unit_test_conf_diff_LDADD = $(UNIT_LIBS)
+
 UNIT_TESTS += tests/unit/test_plan
 tests_unit_test_plan_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tests
 tests_unit_test_plan_SOURCES = tests/unit/test_plan.c tests/unit/unit.h \

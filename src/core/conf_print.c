@@ -92,7 +92,7 @@ value_put(struct printer *p, const struct key *k, const char *text)
 
 /* The texts of a list, in the arena; their number. */
 static size_t
-list_texts(struct printer *p, const struct key *k, const void *base,
+list_texts(struct arena *a, const struct key *k, const void *base,
     const char ***text)
 {
 	const void *at = (const char *)base + k->offset;
@@ -116,24 +116,24 @@ list_texts(struct printer *p, const struct key *k, const void *base,
 	else
 		while (*words != NULL && (*words)[n] != NULL)
 			n++;
-	*text = arena_calloc(p->a, n, sizeof(**text));
+	*text = arena_calloc(a, n, sizeof(**text));
 	for (i = 0; i < n; i++) {
 		if (k->type == KEY_COMMUNITIES)
-			(*text)[i] = arena_strdup(p->a,
+			(*text)[i] = arena_strdup(a,
 			    community_print(&communities->row[i], buf));
 		else if (k->type == KEY_LISTENS)
-			(*text)[i] = arena_strdup(p->a,
+			(*text)[i] = arena_strdup(a,
 			    listen_print(&(*listen)[i], buf));
 		else if (k->type == KEY_ADDRS4 || k->type == KEY_ADDRS6)
-			(*text)[i] = arena_strdup(p->a,
+			(*text)[i] = arena_strdup(a,
 			    addr_print(&addrs->row[i], buf));
 		else if (k->type == KEY_WORDS)
 			(*text)[i] = (*words)[i];
 		else if (codes->row[i].low == codes->row[i].high)
-			(*text)[i] = arena_printf(p->a, "%u",
+			(*text)[i] = arena_printf(a, "%u",
 			    codes->row[i].low);
 		else
-			(*text)[i] = arena_printf(p->a, "%u-%u",
+			(*text)[i] = arena_printf(a, "%u-%u",
 			    codes->row[i].low, codes->row[i].high);
 	}
 	return n;
@@ -155,6 +155,21 @@ texts_print(struct printer *p, const struct key *k, const char **text,
 	fputs("]\n", p->out);
 }
 
+const char *
+conf_key_print(const struct key *k, const void *base, struct arena *a)
+{
+	const char **text, *all = "";
+	size_t n, i;
+
+	if (k->type < KEY_COMMUNITIES || k->type > KEY_LISTENS)
+		return value_print(k, base, a);
+	n = list_texts(a, k, base, &text);
+	for (i = 0; i < n; i++)
+		all = arena_printf(a, "%s%s%s", all, i > 0 ? ", " : "",
+		    text[i]);
+	return n > 0 ? all : NULL;
+}
+
 /* A value that need not be said. */
 static bool
 is_default(const struct printer *p, const struct key *k, const char *text)
@@ -172,7 +187,7 @@ key_skip(struct printer *p, const struct key *k, const void *base, bool dry)
 	size_t n;
 
 	if (k->type >= KEY_COMMUNITIES && k->type <= KEY_LISTENS) {
-		n = list_texts(p, k, base, &text);
+		n = list_texts(p->a, k, base, &text);
 		if (n == 0 || (n == 1 && is_default(p, k, text[0])))
 			return true;
 		if (!dry)

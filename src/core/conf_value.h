@@ -25,6 +25,10 @@ int value_parse(const struct key *k, const char *text, struct arena *a,
 const char *value_print(const struct key *k, const void *base,
     struct arena *a);
 
+/* The same of lists of texts too, with commas between (conf_print.c). */
+const char *conf_key_print(const struct key *k, const void *base,
+    struct arena *a);
+
 /* Parts of values that stand in lists. 0, or -1 and why. */
 int community_parse(const char *s, struct community *out, char why[WHY_MAX]);
 const char *community_print(const struct community *c,

@@ -35,6 +35,7 @@ libxlbcore_a_SOURCES += src/core/conf_value_print.c src/core/conf_object.c
 libxlbcore_a_SOURCES += src/core/conf_bind.c src/core/conf_load.c
 libxlbcore_a_SOURCES += src/core/state_nat.c src/core/conf_check.c src/core/conf_check_nat.c src/core/conf_check_service.c
 libxlbcore_a_SOURCES += src/core/conf_warn.c src/core/conf_print.c
+libxlbcore_a_SOURCES += src/core/conf_diff.c src/core/conf_diff.h
 libxlbcore_a_SOURCES += src/core/rows.c src/core/rows.h
 libxlbcore_a_SOURCES += src/core/ids.c src/core/ids.h
 libxlbcore_a_SOURCES += src/core/state.c src/core/state.h

@@ -211,10 +211,35 @@ moves_print(const json_t *result)
 	}
 }
 
+/* The values themselves: what follows from them is above. */
+static void
+settings_print(const json_t *result)
+{
+	const json_t *list = json_object_get(result, "settings"), *row;
+	const char *was, *is;
+	size_t i;
+
+	for (i = 0; i < json_array_size(list); i++) {
+		row = json_array_get(list, i);
+		was = json_string_value(json_object_get(row, "old"));
+		is = json_string_value(json_object_get(row, "new"));
+		printf("set     %s: ",
+		    json_string_value(json_object_get(row, "key")));
+		if (is != NULL && *is == '\0')
+			puts("new");
+		else if (was != NULL && *was == '\0')
+			puts("gone");
+		else
+			printf("%s -> %s\n", was != NULL ? was : "none",
+			    is != NULL ? is : "none");
+	}
+}
+
 static bool
 has_changes(const json_t *result)
 {
-	return json_array_size(json_object_get(result, "added")) > 0 ||
+	return json_array_size(json_object_get(result, "settings")) > 0 ||
+	    json_array_size(json_object_get(result, "added")) > 0 ||
 	    json_array_size(json_object_get(result, "changed")) > 0 ||
 	    json_array_size(json_object_get(result, "removed")) > 0;
 }
@@ -243,6 +268,7 @@ diff_run(const struct context *x)
 		objects_print(result, "changed", "change");
 		objects_print(result, "removed", "remove");
 		moves_print(result);
+		settings_print(result);
 		if (!has_changes(result))
 			puts("no changes");
 	} else {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a reload would do, as JSON: objects of the maps, interfaces, routes, and
- * addresses that stay and are announced no more, or again. */
+/* What a reload would do, as JSON: objects of the maps, routes, addresses that stay
+ * and are announced no more, or again, and the values that differ. */
 #include "daemon/diff.h"
 
 #include <stdio.h>
@@ -9,6 +9,7 @@
 
 #include "core/announce_route.h"
 #include "core/arena.h"
+#include "core/conf_diff.h"
 #include "io/ctl.h"
 #include "io/log.h"
 
@@ -127,46 +128,27 @@ diff_routes(const struct conf *old, const struct conf *new, json_t *diff)
 	arena_free(a);
 }
 
-static const struct conf_interface *
-interface_find(const struct conf *c, const char *name)
+static json_t *
+text_or_null(const char *s)
 {
-	size_t i;
-
-	for (i = 0; i < c->ninterface; i++)
-		if (strcmp(c->interface[i].name, name) == 0)
-			return &c->interface[i];
-	return NULL;
-}
-
-static void
-interface_append(json_t *list, const struct conf_interface *i)
-{
-	static const char *const mode[] = { [XDP_MODE_NATIVE] = "native",
-	    [XDP_MODE_GENERIC] = "generic", [XDP_MODE_AUTO] = "auto" };
-
-	json_array_append_new(list, json_sprintf("interface %s %s", i->name,
-	    mode[i->xdp]));
+	return s != NULL ? ctl_text(s) : json_null();
 }
 
 void
-diff_interfaces(const struct conf *old, const struct conf *new, json_t *diff)
+diff_settings(const struct conf *old, const struct conf *new, json_t *diff)
 {
-	const struct conf_interface *was, *is;
-	size_t i;
+	struct arena *a = arena_new();
+	json_t *list = json_array();
+	struct conf_change *c;
+	size_t i, n;
 
-	for (i = 0; i < new->ninterface; i++) {
-		is = &new->interface[i];
-		was = interface_find(old, is->name);
-		if (was == NULL)
-			interface_append(json_object_get(diff, "added"), is);
-		else if (was->xdp != is->xdp)
-			interface_append(json_object_get(diff, "changed"), is);
-	}
-	for (i = 0; i < old->ninterface; i++) {
-		was = &old->interface[i];
-		if (interface_find(new, was->name) == NULL)
-			interface_append(json_object_get(diff, "removed"), was);
-	}
+	n = conf_diff(old, new, a, &c);
+	for (i = 0; i < n; i++)
+		json_array_append_new(list, json_pack("{s:o, s:o, s:o}",
+		    "key", ctl_text(c[i].key), "old", text_or_null(c[i].was),
+		    "new", text_or_null(c[i].is)));
+	json_object_set_new(diff, "settings", list);
+	arena_free(a);
 }
 
 /* A hold is no reason against it: it ends. */

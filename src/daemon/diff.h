@@ -17,8 +17,8 @@ json_t *diff_build(const struct plan *p, const struct state *wanted,
  * healthy. */
 void diff_routes(const struct conf *old, const struct conf *new,
     json_t *diff);
-/* Those that come, go, or get another mode. */
-void diff_interfaces(const struct conf *old, const struct conf *new,
+/* The values that differ. */
+void diff_settings(const struct conf *old, const struct conf *new,
     json_t *diff);
 /* Addresses that both have, and one of them announces. */
 void diff_addresses(const struct announce *old, const struct announce *new,

@@ -260,11 +260,31 @@ diff_make(struct daemon *d, const struct conf *c, const struct state *found,
 	flows = maps_flows(prog_maps(d->prog), &sets);
 	flow_count(&plan, wanted, found, flows, sets, maps_tick(), moved);
 	diff = diff_build(&plan, wanted, moved);
-	diff_interfaces(d->config->conf, c, diff);
 	diff_routes(d->config->conf, c, diff);
 	lifecycle_foretell(d, c, wanted, a, &next);
 	diff_addresses(&d->announce, &next, diff);
+	diff_settings(d->config->conf, c, diff);
 	return diff;
+}
+
+/* What a reload would refuse, or could not do, on this host. */
+static void
+check_host(const struct daemon *d, const struct conf *c, struct diag *dg)
+{
+	const struct addr *local;
+	struct netlink_if nif;
+	size_t i, n;
+
+	local = netlink_local(d->nl, &n);
+	health_local_check(c, local, n, dg);
+	for (i = 0; i < c->ninterface; i++) {
+		netlink_if(d->nl, c->interface[i].name, &nif);
+		if (nif.ifindex == 0)
+			diag_add(dg, DIAG_WARNING, c->interface[i].mark,
+			    "interfaces[%zu].name: %s: no such interface", i,
+			    c->interface[i].name);
+	}
+	diag_sort(dg);
 }
 
 /* What a reload of these sources would do to what is now. */
@@ -273,21 +293,18 @@ handle_diff(struct daemon *d, struct ctl_request *rq, const json_t *args)
 {
 	struct arena *a = arena_new();
 	struct state found, wanted;
-	const struct addr *local;
 	struct config *c;
 	struct diag dg;
 	json_t *reply;
 	int status = 0;
-	size_t n;
 
 	diag_init(&dg);
 	c = config_from_sources(json_object_get(args, "sources"), d->config,
 	    &dg);
 	if (c != NULL && !config_begins_anew(d->config, c))
 		config_check_change(d->config, c, &dg);
-	local = netlink_local(d->nl, &n);
 	if (c != NULL)
-		health_local_check(c->conf, local, n, &dg);
+		check_host(d, c->conf, &dg);
 	if (c == NULL || dg.errors > 0 ||
 	    reconcile_try(d, c->conf, a, &found, &wanted, &dg) < 0)
 		status = EXIT_CONFIG;

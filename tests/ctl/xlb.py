@@ -338,7 +338,13 @@ def diff_sends_the_texts_and_prints_the_plan():
                    pools=[{"name": "web", "slots": 1000, "slots_moved": 250,
                            "flows_moved": None},
                           {"name": "api", "slots": 1000, "slots_moved": 0,
-                           "flows_moved": None}])
+                           "flows_moved": None}],
+                   settings=[{"key": "checks.c.interval", "old": "1s", "new": "2s"},
+                             {"key": "checks.d", "old": None, "new": ""},
+                             {"key": "checks.e", "old": "", "new": None},
+                             {"key": "checks.c.host", "old": None, "new": "x"}])
+    settings = ("set     checks.c.interval: 1s -> 2s\nset     checks.d: new\n"
+                "set     checks.e: gone\nset     checks.c.host: none -> x\n")
     with tempfile.TemporaryDirectory(prefix="xlb-ctl.") as d, \
             daemon(diff=answer) as s:
         f = f"{d}/xlb.yaml"
@@ -349,7 +355,7 @@ def diff_sends_the_texts_and_prints_the_plan():
                "add     backend 10.0.0.2\n"
                "change  ring web\n"
                "remove  vip 203.0.113.9\n"
-               "move    pool web: 250 of 1000 slots (25.0 %)\n", "")
+               "move    pool web: 250 of 1000 slots (25.0 %)\n" + settings, "")
         equal(s.requests[-1]["args"]["sources"],
               [{"name": f, "text": CONF},
                {"name": f"{d}/xlb.d/more.yaml", "text": "# more\n"}])
@@ -357,9 +363,11 @@ def diff_sends_the_texts_and_prints_the_plan():
         equal(json.loads(r.stdout), {"schema": 1, **answer["result"]})
         answer["result"]["pools"][0]["flows_moved"] = 70
         r = xlb("diff", f, run_dir=s.dir)
-        equal(r.stdout.splitlines()[-1],
+        equal(r.stdout.splitlines()[3],
               "move    pool web: 250 of 1000 slots (25.0 %), about 70 live flows")
         answer["result"].update(added=[], changed=[], removed=[], pools=[])
+        expect(xlb("diff", "--exit-code", f, run_dir=s.dir), 1, settings, "")
+        answer["result"]["settings"] = []
         expect(xlb("diff", "-", stdin=CONF, run_dir=s.dir), 0, "no changes\n",
                "")
         equal(s.requests[-1]["args"]["sources"], [{"name": "-", "text": CONF}])
@@ -994,12 +1002,10 @@ def usage_fits_a_terminal():
 
 @test
 def usage_is_in_columns():
-    for line in xlb("help").stdout.split("options:")[0].splitlines()[2:]:
-        if line.strip():
-            name, text = line[:30].rstrip(), line[30:]
-            equal(len(line) < 30 or line.startswith("  lookup") or
-                  "|node" in line or (name[-1:] != " " and text[0] != " " and
-                                      line[28:30] == "  "), True, line)
+    lines = xlb("help").stdout.split("\noptions:")[0].splitlines()[2:]
+    for line, after in zip(lines, lines[1:] + [""]):
+        equal(re.match(r"  .{26}  \S", line) is not None or
+              after.startswith(30 * " "), True, line)
     j = json.loads(xlb("help", "--json").stdout)
     equal([c["name"] for c in j["commands"]], usage_commands())
     text = (TOP / "doc/json.md").read_text()
