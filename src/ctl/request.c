@@ -16,6 +16,7 @@
 #define QUICK_MS 10000
 #define RELOAD_MS 60000
 #define RESTART_MS 10000	/* until the new daemon answers */
+#define END_MS 5000		/* until one that has stopped is gone */
 #define POLL_MS 100
 #define STARTED_MAX 64		/* bytes of a time */
 
@@ -88,16 +89,6 @@ request(const struct context *x, const char *command, json_t *args,
 	    reply_show(x, reply_take(reply), reply, said);
 }
 
-int
-stop_run(const struct context *x)
-{
-	json_t *reply;
-	int status = ask_patiently(x, "stop", NULL, &reply);
-
-	return status != 0 ? status :
-	    reply_show(x, reply_take(reply), reply, "stopped");
-}
-
 /* When the daemon that answers was started; "" if none does. */
 static void
 started_get(const struct context *x, char *buf, size_t len)
@@ -119,6 +110,39 @@ now_ms(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return ts.tv_sec * 1000LL + ts.tv_nsec / 1000000;
+}
+
+/* Until nobody listens any more: who asks next is told that there is no daemon. */
+static void
+end_wait(const struct context *x)
+{
+	const struct timespec pause = { 0, POLL_MS * 100000L };
+	int64_t until = now_ms() + END_MS;
+	json_t *reply;
+	int rc;
+
+	do {
+		rc = ctl_call(x->o.run_dir, "status", NULL, POLL_MS, &reply);
+		if (rc == 0)
+			json_decref(reply);
+		if (rc == -ENOENT || rc == -ECONNREFUSED)
+			break;
+		nanosleep(&pause, NULL);
+	} while (now_ms() < until);
+}
+
+int
+stop_run(const struct context *x)
+{
+	json_t *reply;
+	int status = ask_patiently(x, "stop", NULL, &reply);
+
+	if (status != 0)
+		return status;
+	status = reply_take(reply);
+	if (status == STATUS_DONE)
+		end_wait(x);
+	return reply_show(x, status, reply, "stopped");
 }
 
 /* Waits for another than the one that was started at `before`. */

@@ -389,6 +389,8 @@ def stop_is_left_alone(n):
     n.status()
     check(n.announced(), "a reload came between")
     check(stop.wait(10) == 0, stop.stderr.read())
+    rc, _, err = n.xlb("status")
+    check(rc == 4 and "routes: withdrawn, xlb0 is gone\n" in err, rc, err)
     check(n.xlbd.wait(5) == 0, "xlbd failed")
     check(not n.announced() and not n.bpf.exists(), "something stays")
     check(VIP not in n.routes.read_text(), "the include still has it")
