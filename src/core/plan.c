@@ -342,15 +342,26 @@ plan_build(const struct state *wanted, const struct state *found,
 		op_add(&b, OP_GRACE, 0, false, NULL);
 }
 
-size_t
-plan_first_delete(const struct plan *p)
+static size_t
+first_from(const struct plan *p, enum op_kind kind)
 {
 	size_t i;
 
-	for (i = 0; i < p->n; i++)
-		if (p->op[i].kind >= OP_SERVICE_DEL)
-			break;
+	for (i = 0; i < p->n && p->op[i].kind < kind; i++)
+		;
 	return i;
+}
+
+size_t
+plan_first_call(const struct plan *p)
+{
+	return first_from(p, OP_PORT_PUT);
+}
+
+size_t
+plan_first_delete(const struct plan *p)
+{
+	return first_from(p, OP_SERVICE_DEL);
 }
 
 static bool

@@ -77,6 +77,10 @@ struct plan {
 void plan_build(const struct state *wanted, const struct state *found,
     struct ring_cache *rc, uint32_t tick, struct arena *a, struct plan *p);
 
+/* First operation of the plan that asks the kernel for something, or p->n: those
+ * before it are stores in maps that are there. */
+size_t plan_first_call(const struct plan *p);
+
 /* First deletion in the plan, or p->n: what is before it makes, what is from
  * it on breaks. */
 size_t plan_first_delete(const struct plan *p);

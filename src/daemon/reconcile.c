@@ -299,8 +299,6 @@ run_withdraw(struct run *r, struct announce *stay)
 	run_announce(r, &next);
 	announce_keep(&r->d->announce, &next, r->arena, stay);
 	bird_apply(r->d, stay);
-	/* a map may take its time */
-	bird_push(r->d->bird);
 }
 
 static bool
@@ -337,6 +335,7 @@ run_fail(struct run *r)
 		health_mark(d, &known);
 	state_judge(&in, r->arena, &r->wanted);
 	run_withdraw(r, &stay);
+	bird_push(d->bird);
 	if (!withdraws(&d->announce, &stay))
 		return;
 	story_announce(d, &stay);
@@ -350,7 +349,7 @@ reconcile(struct daemon *d, bool drift)
 {
 	struct run r = { .d = d, .arena = arena_new() };
 	struct announce next, stay;
-	size_t breaks;
+	size_t calls, breaks;
 
 	sd_event_source_set_enabled(d->soon, SD_EVENT_OFF);
 	routes_tidy(d);
@@ -369,8 +368,12 @@ reconcile(struct daemon *d, bool drift)
 	if (!d->attached)
 		run_fingerprint(&r);
 	run_withdraw(&r, &stay);
+	calls = plan_first_call(&r.plan);
 	breaks = plan_first_delete(&r.plan);
-	run_apply(&r, 0, breaks);
+	run_apply(&r, 0, calls);
+	/* a call may take its time: not before BIRD has been told */
+	bird_push(d->bird);
+	run_apply(&r, calls, breaks);
 	run_attach(&r);
 	if (r.nfailed == 0)
 		run_fingerprint(&r);

@@ -18,7 +18,7 @@
 #include "io/bird_private.h"
 #include "io/log.h"
 
-#define PUSH_MS 5		/* BIRD takes one or two */
+#define PUSH_MS 10		/* BIRD takes one, if it has a processor */
 
 static const char *const status_text[] = {
 	[BIRD_OFF] = "off",

@@ -176,20 +176,29 @@ def another_pool(n):
 
 def withdrawals_go_first(n):
     """BIRD no longer has the address before the first call that changes maps,
-    however long that takes."""
+    however long that takes; its file in any case. BIRD has to answer within ten
+    milliseconds, which one that gets no processor does not."""
     shim = Shim(n)
     config(n, False)
     shim.start()
-    wait("the address to be announced", n.announced)
-    shim.order(pause_us=1500000)
-    n.configure(backends="{name: a, address: 10.0.1.11, state: down}, "
-                "{name: b, address: 10.0.1.12, state: down}")
-    another_pool(n)
-    asked = n.xlb_start("reload")
-    wait("the withdrawal", lambda: not n.announced(), 1.2)
-    check(asked.poll() is None, "the maps were as fast")
-    shim.order()
-    check(asked.wait(30) == 0, n.said())
+    for left in (2, 1, 0):
+        wait("the address to be announced", n.announced)
+        shim.order(pause_us=1500000)
+        n.configure(backends="{name: a, address: 10.0.1.11, state: down}, "
+                    "{name: b, address: 10.0.1.12, state: down}")
+        another_pool(n)
+        asked = n.xlb_start("reload")
+        wait("the file", lambda: VIP not in n.routes.read_text(), 1.2)
+        time.sleep(0.3)
+        gone = not n.announced()
+        check(asked.poll() is None, "the maps were as fast")
+        shim.order()
+        check(asked.wait(30) == 0, n.said())
+        if gone:
+            return
+        check(left > 0, "BIRD was not told")
+        config(n, False)
+        check(n.xlb("reload")[0] == 0, n.said())
 
 
 def only_what_is_committed(n):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the kernel of a namespace says about its routes."""
+"""What the kernel of a namespace says about its routes, and what is said to a
+router in BGP."""
 
 import ctypes
 import socket
@@ -7,6 +8,9 @@ import struct
 import threading
 import time
 
+import lab
+
+BGP, KEEPALIVE = 179, 19    # port; the size of one that says nothing
 RTM_NEWROUTE, RTM_DELROUTE = 24, 25
 RTA_DST = 1
 
@@ -84,3 +88,48 @@ class Routes(threading.Thread):
                     f"not within {timeout} s: {dst} "
                     f"{'added' if added else 'removed'} at the peer")
             time.sleep(0.005)
+
+
+class Updates(threading.Thread):
+    """When a node told a router something in BGP, seen where it comes in."""
+
+    def __init__(self, ns, device, source):
+        super().__init__(daemon=True)
+        self.source = socket.inet_aton(source)
+        self.times = []  # monotonic
+        self.on = True
+
+        def opened():
+            sock = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM,
+                                 socket.htons(0x0800))
+            sock.bind((device, 0x0800))
+            sock.settimeout(0.2)
+            return sock
+        self.sock = lab.in_netns(ns, opened)
+
+    def run(self):
+        while self.on:
+            try:
+                p = self.sock.recv(65536)
+            except TimeoutError:
+                continue
+            at = time.monotonic()
+            if p[9] != socket.IPPROTO_TCP or p[12:16] != self.source:
+                continue
+            tcp = 4 * (p[0] & 15)
+            size = struct.unpack_from(">H", p, 2)[0] - tcp - \
+                4 * (p[tcp + 12] >> 4)
+            if BGP in struct.unpack_from(">HH", p, tcp) and size > KEEPALIVE:
+                self.times.append(at)
+        self.sock.close()
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.on = False
+        self.join()
+
+    def last(self, since):
+        return max(t for t in list(self.times) if t >= since)

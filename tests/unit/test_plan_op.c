@@ -105,9 +105,9 @@ failures_name_their_limit(void **state)
 	}
 }
 
-/* What makes comes before, what breaks behind. */
+/* What goes off dead backends comes first, then what makes, then what breaks. */
 static void
-deletions_have_a_beginning(void **state)
+parts_have_a_beginning(void **state)
 {
 	enum op_kind kind;
 	struct op op[2] = { { .kind = OP_SETTINGS_PUT } };
@@ -121,6 +121,9 @@ deletions_have_a_beginning(void **state)
 		assert_int_equal(plan_first_delete(&p),
 		    strcmp(op_verb(&op[1]), "remove") == 0 ||
 		    kind == OP_GRACE ? 1 : 2);
+		assert_int_equal(plan_first_call(&p),
+		    kind == OP_SETTINGS_PUT || kind == OP_RING_SLOTS ||
+		    kind == OP_RING_ROLES ? 2 : 1);
 	}
 }
 
@@ -130,7 +133,7 @@ main(void)
 	const struct CMUnitTest test[] = {
 		cmocka_unit_test(operations_have_names),
 		cmocka_unit_test(failures_name_their_limit),
-		cmocka_unit_test(deletions_have_a_beginning),
+		cmocka_unit_test(parts_have_a_beginning),
 	};
 
 	return cmocka_run_group_tests_name("plan_op", test, NULL, NULL);
