@@ -260,6 +260,7 @@ static void
 progress_print(const struct waiter *w, FILE *f)
 {
 	const struct look *l = &w->look;
+	double s;
 
 	fprintf(f, "%s %s: ", w->drain ? "draining" : "waiting for", w->object);
 	if (*l->why != '\0')
@@ -268,14 +269,15 @@ progress_print(const struct waiter *w, FILE *f)
 		fputs("flows are not counted yet", f);
 	if (l->left < 0)
 		return;
-	fprintf(f, "%lld flows %s", l->left, strcmp(w->object, "node") == 0 ?
-	    "in the last 10 s" : "left");
+	fprintf(f, "%lld flow%s %s", l->left, l->left == 1 ? "" : "s",
+	    strcmp(w->object, "node") == 0 ? "in the last 10 s" : "left");
 	if (l->idle > 0)
 		fprintf(f, ", %lld of them idle", l->idle);
 	if (w->rate > 0.005) {
 		fprintf(f, ", %.*f/s end, about ", w->rate < 9.95 ? 1 : 0,
 		    w->rate);
-		span_print((double)l->left / w->rate, f);
+		s = (double)l->left / w->rate;
+		span_print(s < 1 ? 1 : s, f);	/* as long as any is left */
 	}
 }
 

@@ -505,6 +505,13 @@ def drain_waits_until_no_flow_is_left():
               None, True, frames)
         equal(frames[-1].startswith("web/a: no flows are left, after "), True,
               frames)
+    # the last one, and never "about 0 s"
+    d = Draining(100000, None, 1, 0)
+    with daemon(**d.answers()) as s:
+        _, text = on_terminal(["--run-dir", s.dir, "drain", "--wait", "web/a"],
+                              24, 80)
+        equal(re.search("web/a: 1 flow left, 1 of them idle, [0-9]+/s end, "
+                        "about 1 s\\b", text) is not None, True, text)
     d = Draining(3, health="down", reason="timeout")
     with daemon(**d.answers()) as s:
         r = xlb("drain", "--wait", "web/a", run_dir=s.dir)
