@@ -51,16 +51,16 @@ nat_addr_is(const __be32 a[4], const __u8 *b)
 	    vip_word(a[0], a[1]) == get64(b);
 }
 
-/* What a row is looked for by, and what was found; no gaps, since it is told to
- * another function. */
+#define NAT_LATER 1U	/* beside a kind: a later fragment, without ports */
+
+/* What a row is looked for by. Without gaps, since it is told to another function,
+ * and small, since it is on the stack of the one that tells. */
 struct nat_key {
 	__be32 src[4], dst[4];	/* as of the direction's own packets */
 	__be32 ports;
-	__u32 walk;		/* WALK_* */
-	__u32 hash;		/* says where to look */
-	__u32 at;		/* the row's number */
-	__u64 kind;		/* nat_kind() */
-	__u64 word;		/* the row's, as it was read */
+	__u32 kind;		/* nat_kind(), its lower half */
+	__u64 word;		/* the flow's hash; the row's word, as it was read,
+				 * once that is found */
 };
 
 /* One packet, and the row of its flow. `p` has addresses and ports as of the
@@ -73,6 +73,7 @@ struct nat {
 	__u32 walk;		/* WALK_* */
 	__u32 l4;		/* where the transport header is, from `ip` on */
 	__u32 tick;
+	__u32 at;		/* the row's number */
 	struct xlb_nat *row;
 };
 
@@ -84,12 +85,12 @@ nat_is(const struct nat_key *k, const struct xlb_nat *row)
 	const struct xlb_tables *t = vip_tables();
 
 	if (k->kind & XLB_NAT_REPLY)
-		return (row->back == k->ports || (k->walk & WALK_LATER)) &&
+		return (row->back == k->ports || (k->kind & NAT_LATER)) &&
 		    nat_addr_is(k->src,
 		    t->backend[row->backend & (XLB_BACKENDS - 1)].addr) &&
 		    nat_addr_is(k->dst,
 		    t->source[row->source & (XLB_NAT_SOURCES - 1)].addr);
-	return (row->ports == k->ports || (k->walk & WALK_LATER)) &&
+	return (row->ports == k->ports || (k->kind & NAT_LATER)) &&
 	    nat_addr_is(k->src, row->client) && nat_addr_is(k->dst, row->vip);
 }
 
@@ -102,35 +103,35 @@ nat_kind(__u64 hash, __u8 proto, int reply)
 	    (proto == IPPROTO_UDP ? XLB_NAT_UDP : 0);
 }
 
-int xlb_nat_find(struct nat_key *k);
+__u32 xlb_nat_find(struct nat_key *k);
 
-/* True if there is a row. What is written of it is whole once it is not BUSY. A
- * function of its own: the verifier goes through its probes once. */
-__noinline int
+/* The row's number, or NAT_NONE. What is written of it is whole once it is not BUSY.
+ * A function of its own: the verifier goes through its probes once. */
+__noinline __u32
 xlb_nat_find(struct nat_key *k)
 {
 	struct xlb_nat *row;
+	__u64 kind, word;
 	__u32 i, at;
-	__u64 word;
 
 	if (k == NULL)
-		return 0;
+		return NAT_NONE;
+	kind = (k->word & 0xffffffffULL << 32) | k->kind;
 	for (i = 0; i < XLB_NAT_PROBE; i++) {
-		at = xlb_nat_at(k->hash, i, nat_mask);
+		at = xlb_nat_at((__u32)k->word, i, nat_mask);
 		row = nat_row(at);
 		if (row == NULL)
-			return 0;
+			return NAT_NONE;
 		word = READ_ONCE(row->word);
 		if (word == 0)
-			return 0;
-		if (((word ^ k->kind) & (XLB_NAT_SAME | XLB_NAT_BUSY)) != 0 ||
+			return NAT_NONE;
+		if (((word ^ kind) & (XLB_NAT_SAME | XLB_NAT_BUSY)) != 0 ||
 		    !nat_is(k, row))
 			continue;
-		k->at = at;
 		k->word = word;
-		return 1;
+		return at;
 	}
-	return 0;
+	return NAT_NONE;
 }
 
 /* The flow's row. */
@@ -145,12 +146,11 @@ nat_find(struct nat *n, int reply)
 		k->dst[i] = n->p.dst[i];
 	}
 	k->ports = n->p.ports;
-	k->walk = n->walk;
-	k->hash = n->p.flow;
-	k->kind = nat_kind(n->p.flow, n->p.proto, reply);
-	if (!xlb_nat_find(k))
-		return 0;
-	n->row = nat_row(k->at);
+	k->kind = nat_kind(0, n->p.proto, reply) |
+	    (n->walk & WALK_LATER ? NAT_LATER : 0);
+	k->word = n->p.flow;
+	n->at = xlb_nat_find(k);
+	n->row = nat_row(n->at);
 	return n->row != NULL;
 }
 

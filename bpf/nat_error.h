@@ -64,7 +64,7 @@ xlb_nat_quoted(struct sys_ctx *ctx, __u64 flow, __u64 packet, __u64 to)
 		n.p.dst[i] = get32(quote + 8 + 4 * i);
 	}
 	known = nat_find(&n, n.flags & OTHER_REPLY);
-	return known && !nat_is_old(&n) ? key.at : NAT_NONE;
+	return known && !nat_is_old(&n) ? n.at : NAT_NONE;
 }
 
 /* What is quoted went from `src` to `dst`, with these ports; what that adds to
