@@ -11,7 +11,7 @@ import subprocess
 from debian import run
 
 HERE = pathlib.Path(__file__).resolve().parent
-TOOLS = ("ip", "bridge", "ethtool", "nsenter", "sysctl")
+TOOLS = ("ip", "bridge", "ethtool", "nsenter", "sysctl", "bird")
 SHELL = "dash"          # busybox's would prefer its own ip
 PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 LIBRARIES = ("/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu")

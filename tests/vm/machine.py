@@ -42,6 +42,10 @@ class Machine:
              "virtio-net-pci,netdev=n", "-netdev",
              "user,id=n,restrict=on,ipv6=off,"
              f"hostfwd=tcp:127.0.0.1:{GUEST_PORT}-:{GUEST_PORT}",
+             # two more cards, on a wire of their own
+             *(x for n in (1, 2) for x in (
+                 "-netdev", f"hubport,id=n{n},hubid=1", "-device",
+                 f"virtio-net-pci,netdev=n{n},mac=52:54:00:00:01:0{n}")),
              *(["-icount", "shift=0"] if counting else []),
              *(["-device", "virtio-blk-pci,drive=d", "-drive",
                 f"id=d,if=none,format=raw,snapshot=on,file={disk}"]

@@ -26,7 +26,7 @@ services:
   - {name: d, addresses: [$VIP4, "$VIP6"], listen: [tcp/83], pool: six, forward: gue}
 Y
 
-through() {	# VIP PORT DEVICE: and by that device
+apart() {	# VIP PORT DEVICE: and by that device
 	local before=$(rx backend $3)
 
 	fetch $1 $2 || return 1
@@ -41,13 +41,13 @@ udp() {		# a counter of the backend's
 
 # Read from the wire, before the kernel's tunnels: UDP checksums over IPv6.
 errors_before=$(udp Udp6InCsumErrors)
-ok "4in4 by ipip" through $VIP4 80 t44
-ok "6in4 by sit" through $VIP6 80 t64
-ok "4in6 by ip6tnl" through $VIP4 81 tx6
-ok "6in6 by ip6tnl" through $VIP6 81 tx6
-ok "4in4 in GUE by fou" through $VIP4 82 t44
-ok "6in4 in GUE by fou" through $VIP6 82 t64
-ok "4in6 in GUE by fou6" through $VIP4 83 tx6
-ok "6in6 in GUE by fou6" through $VIP6 83 tx6
+ok "4in4 by ipip" apart $VIP4 80 t44
+ok "6in4 by sit" apart $VIP6 80 t64
+ok "4in6 by ip6tnl" apart $VIP4 81 tx6
+ok "6in6 by ip6tnl" apart $VIP6 81 tx6
+ok "4in4 in GUE by fou" apart $VIP4 82 t44
+ok "6in4 in GUE by fou" apart $VIP6 82 t64
+ok "4in6 in GUE by fou6" apart $VIP4 83 tx6
+ok "6in6 in GUE by fou6" apart $VIP6 83 tx6
 ok "no outer checksum was wrong" [ "$(udp Udp6InCsumErrors)" = "$errors_before" ]
 end

@@ -5,9 +5,11 @@
 #	client 10.0.9.2 --- 10.0.9.1 router 10.0.1.254 p0 --- eth0 10.0.1.1 node
 #	                             10.0.2.254 pb --- eth0 10.0.2.11 backend
 #
-# IPv6 is fd00:N::H for 10.0.N.H. More links are made by the tests.
+# IPv6 is fd00:N::H for 10.0.N.H. More links, and more nodes, are made by the tests.
 VIP4=203.0.113.10
 VIP6=2001:db8:5::10
+host=node		# whose xlbd it is about
+spaces=
 n=0 bad=0
 
 log_print() {
@@ -30,10 +32,12 @@ ok() {		# NAME COMMAND...: passes if the command does
 
 end() {		# all goes: the next test makes its own
 	echo "1..$n"
-	kill $(cat /tmp/pids)
+	kill $(cat /tmp/pids) 2>/dev/null	# some have ended
 	wait
-	for ns in client router node backend; do ip netns del $ns; done
-	rm -rf /sys/fs/bpf/node /run/xlb-node /tmp/state
+	for ns in $spaces; do
+		ip netns del $ns
+		rm -rf /sys/fs/bpf/$ns /run/xlb-$ns /tmp/$ns
+	done
 	exit $((bad > 0))
 }
 
@@ -50,7 +54,7 @@ at() {		# NAMESPACE COMMAND...
 spawn() {	# LOG NAMESPACE COMMAND...
 	local log=$1 ns=$2
 	shift 2
-	nsenter --net=/run/netns/$ns "$@" >"$log" 2>&1 &
+	nsenter --net=/run/netns/$ns "$@" >>"$log" 2>&1 &
 	echo $! >>/tmp/pids
 }
 
@@ -68,6 +72,7 @@ within() {	# SECONDS COMMAND...: until it succeeds
 
 netns() {
 	must ip netns add $1
+	spaces="$spaces $1"
 	at $1 sysctl -qw net.ipv6.conf.all.accept_dad=0 \
 	    net.ipv6.conf.default.accept_dad=0 net.ipv4.ip_forward=1 \
 	    net.ipv6.conf.all.forwarding=1 net.ipv4.conf.all.rp_filter=0 \
@@ -78,6 +83,11 @@ netns() {
 give() {	# NAMESPACE DEVICE NET HOST
 	must ip -n $1 addr add 10.0.$3.$4/24 dev $2
 	must ip -n $1 addr add fd00:$3::$4/64 dev $2 nodad
+}
+
+gateway() {	# NAMESPACE NET: the router there
+	must ip -4 -n $1 route replace default via 10.0.$2
+	must ip -6 -n $1 route replace default via fd00:$(echo $2 | sed 's/\./::/')
 }
 
 # Frames as on a wire: no checksum or tag that a card would fill in.
@@ -96,6 +106,18 @@ xdp_pass() {	# NAMESPACE DEVICE
 	    obj /b/tests/fabric/veth.bpf.o program xlbf_pass
 }
 
+hold_vips() {	# NAMESPACE
+	must ip -n $1 addr add $VIP4/32 dev lo
+	must ip -n $1 addr add $VIP6/128 dev lo
+}
+
+# By the kernel's own devices, for both families in IPv4.
+decapsulate() {	# NAMESPACE ADDRESS
+	must ip -n $1 link add t44 type ipip local $2
+	must ip -n $1 link add t64 type sit local $2
+	for dev in t44 t64; do must ip -n $1 link set $dev up; done
+}
+
 network() {
 	>/tmp/pids
 	>/tmp/xlbd.log
@@ -109,18 +131,11 @@ network() {
 	give node eth0 1 1
 	give router pb 2 254
 	give backend eth0 2 11
-	for v in "-4 10.0" "-6 fd00:"; do
-		case $v in
-		-4*) set -- -4 10.0.9.1 10.0.1.254 10.0.2.254 ;;
-		*) set -- -6 fd00:9::1 fd00:1::254 fd00:2::254 ;;
-		esac
-		must ip $1 -n client route add default via $2
-		must ip $1 -n node route add default via $3
-		must ip $1 -n backend route add default via $4
-	done
+	gateway client 9.1
+	gateway node 1.254
+	gateway backend 2.254
 	xdp_pass router p0
-	must ip -n backend addr add $VIP4/32 dev lo
-	must ip -n backend addr add $VIP6/128 dev lo
+	hold_vips backend
 	mkdir -p /tmp/www
 	echo hello >/tmp/www/index.html
 }
@@ -142,25 +157,56 @@ fetch() {	# VIP PORT
 	    timeout 2 nc -w 2 $1 $2 | grep -q hello"
 }
 
+# That node's client and daemon, with all that they use in directories of its own.
+xlb() {
+	at $host src/xlb $(options) "$@"
+}
+
+options() {
+	echo --config /tmp/$host/xlb.yaml --run-dir /run/xlb-$host \
+	    --bpf-dir /sys/fs/bpf/$host --state-dir /tmp/$host/state \
+	    --bird-dir /tmp/$host/bird --bird-socket /tmp/$host/bird.ctl
+}
+
 xlb_is_up() {
-	at node src/xlb --run-dir /run/xlb-node status --json | grep -q '"schema"'
+	xlb status --json | grep -q '"schema"'
 }
 
 xlbd_start() {	# the configuration is standard input
-	cat >/tmp/xlb.yaml
-	spawn /tmp/xlbd.log node src/xlbd --config /tmp/xlb.yaml \
-	    --run-dir /run/xlb-node --bpf-dir /sys/fs/bpf/node \
-	    --state-dir /tmp/state --bird-dir /tmp/bird \
-	    --bird-socket /tmp/bird/none
+	mkdir -p /tmp/$host/bird
+	cat >/tmp/$host/xlb.yaml
+	spawn /tmp/xlbd.log $host src/xlbd $(options)
 	within 180 xlb_is_up || { cat /tmp/xlbd.log; echo "Bail out! xlbd"; exit 1; }
 }
 
 reload() {
-	cat >/tmp/xlb.yaml
-	at node src/xlb --run-dir /run/xlb-node reload
+	cat >/tmp/$host/xlb.yaml
+	xlb reload
 }
 
 rx() {		# NAMESPACE DEVICE: packets received
 	ip -n $1 -s link show $2 | sed -n '/RX:/{n;p}' | { read -r bytes packets rest
 	echo $packets; }
+}
+
+passes() {	# VIP DEVICE: at the router it goes on to the backend by that one
+	local before=$(rx router $2)
+
+	fetch $1 80 || return 1
+	[ "$(rx router $2)" -ge $((before + 3)) ] && return 0
+	echo "$2 received $before, then $(rx router $2)"
+	return 1
+}
+
+# From the client by one device of the router's, to the backend by one of the
+# node's, which leads to another of the router's.
+through() {	# VIP DEVICE-IN NET NODE-DEVICE NET DEVICE-BACK
+	route_vips $2 $3
+	must ip -n node route replace 10.0.2.0/24 via 10.0.$5.254 dev $4
+	within 5 passes $1 $6
+}
+
+ping_vip() {	# VIP DEVICE NET
+	route_vips $2 $3
+	at client ping -c 3 -W 2 $1
 }

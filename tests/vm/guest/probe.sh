@@ -5,13 +5,11 @@
 . /guest/lib.sh
 
 network
-must ip -n backend link add t44 type ipip local 10.0.2.11
-must ip -n backend link add t64 type sit local 10.0.2.11
-for dev in t44 t64; do must ip -n backend link set $dev up; done
+decapsulate backend 10.0.2.11
 serve 80
 
 health() {	# STATE [REASON]: of the one backend
-	at node src/xlb --run-dir /run/xlb-node status --json |
+	xlb status --json |
 	    tr -d '\n' | sed 's/.*"backends"//' >/tmp/row
 	grep -q "\"health\": *\"$1\"" /tmp/row && grep -qF "$2" /tmp/row && return
 	cat /tmp/row

@@ -5,9 +5,7 @@
 . /guest/lib.sh
 
 network
-must ip -n backend link add t44 type ipip local 10.0.2.11
-must ip -n backend link add t64 type sit local 10.0.2.11
-for dev in t44 t64; do must ip -n backend link set $dev up; done
+decapsulate backend 10.0.2.11
 serve 80
 
 vlan() {	# ID NET
@@ -29,23 +27,6 @@ services:
 Y
 }
 
-passes() {	# VIP DEVICE: at the router it goes on to the backend by that one
-	local before=$(rx router $2)
-
-	fetch $1 80 || return 1
-	[ "$(rx router $2)" -ge $((before + 3)) ] && return 0
-	echo "$2 received $before, then $(rx router $2)"
-	return 1
-}
-
-# From the client by one device of the router's, to the backend by one of the
-# node's, which leads to another of the router's.
-through() {	# VIP DEVICE-IN NET NODE-DEVICE NET DEVICE-BACK
-	route_vips $2 $3
-	must ip -n node route replace 10.0.2.0/24 via 10.0.$5.254 dev $4
-	within 5 passes $1 $6
-}
-
 says() {	# WORDS: xlbd's log
 	within 5 grep -q "$1" /tmp/xlbd.log
 }
@@ -53,11 +34,6 @@ says() {	# WORDS: xlbd's log
 refused() {	# INTERFACE WORDS
 	config $1 native | reload && { echo "$1: not refused"; return 1; }
 	says "interface $1: no XDP: .*$2"
-}
-
-ping_vip() {	# VIP DEVICE NET
-	route_vips $2 $3
-	at client ping -c 3 -W 2 $1
 }
 
 vlan 10 3
