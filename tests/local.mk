@@ -30,9 +30,9 @@ COMPILER_TESTS = $(UNIT_TESTS) $(IO_TESTS) $(GOLDEN_TESTS) tests/unit_file.sh
 # What is worth a run out of a tarball, without root: do they find their files, do
 # those that want root say so. The others compute for long wherever they run.
 DIST_TESTS = tests/unit/test_bird_config tests/unit/test_maglev $(GOLDEN_TESTS) \
-	tests/layers.sh tests/readme.sh tests/spdx.sh $(DAEMON_TESTS) \
-	$(DECAP_TESTS) $(CTL_TESTS) $(BIRD_TESTS) $(BENCH_TESTS) $(KERN_TESTS) \
-	$(DOC_TESTS)
+	tests/layers.sh tests/mutants.sh tests/readme.sh tests/spdx.sh \
+	$(DAEMON_TESTS) $(DECAP_TESTS) $(CTL_TESTS) $(BIRD_TESTS) \
+	$(BENCH_TESTS) $(KERN_TESTS) $(DOC_TESTS)
 
 .PHONY: check-programs
 check-programs: all
@@ -45,7 +45,8 @@ long-programs: $(LONG_RUNNING)
 # Automake cleans all programs but these.
 CLEANFILES += $(EXTRA_PROGRAMS)
 
-SCRIPT_TESTS = tests/headers.sh tests/layers.sh tests/readme.sh tests/spdx.sh
+SCRIPT_TESTS = tests/headers.sh tests/layers.sh tests/mutants.sh \
+	tests/readme.sh tests/spdx.sh
 DOC_TESTS = tests/doc/newcomer.sh tests/doc/examples.py tests/doc/manuals.py \
 	tests/doc/promises.py
 EXTRA_DIST += $(DOC_TESTS) $(SCRIPT_TESTS) tests/tally.py tests/tap.sh
