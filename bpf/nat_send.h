@@ -421,7 +421,8 @@ nat_forward(struct nat *n)
 	struct encap e = { 0 };
 	int known = nat_find(n, 0), anew;
 
-	anew = known && !(n->flags & OTHER_AGAIN) && (nat_is_old(n) || !nat_kept(p->service, n->row->backend) ||
+	anew = known && !(n->flags & OTHER_AGAIN) && (nat_is_old(n) ||
+	    !nat_kept(p->service, n->row->backend) ||
 	    ((n->key->word & XLB_NAT_CLOSING) && p->proto == IPPROTO_TCP &&
 	    (p->tcp_flags & (PARSE_SYN | PARSE_ACK)) == PARSE_SYN));
 	PKT_STAGE(nat_backend(n, known && !anew ? n->row->backend :

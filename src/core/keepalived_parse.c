@@ -383,17 +383,17 @@ static const char *
 condition_take(struct parser *p, const char *line)
 {
 	const char *s = line + strspn(line, " \t"), *rest;
-	bool not;
+	bool negated;
 
 	if (*s != '@')
 		return line;
-	not = s[1] == '^';
+	negated = s[1] == '^';
 	rest = s + strcspn(s, " \t");
 	p->at.col = (unsigned)(s - line) + 1;
 	diag_add(p->dg, DIAG_WARNING, p->at, "%.*s: %s: all nodes of xlb have "
-	    "the same file", (int)(rest - s), s, not ? "taken" :
+	    "the same file", (int)(rest - s), s, negated ? "taken" :
 	    "this line is left out");
-	return not ? rest : NULL;
+	return negated ? rest : NULL;
 }
 
 static void

@@ -46,10 +46,11 @@ struct path_table {
 /* The size to ask for next. `limit` is known. */
 uint16_t path_mtu_ask(struct path_mtu *p);
 /*
- * What came of it; nothing, if a round was begun since it was asked. A round begins with `limit`; what is not carried is searched
- * for between the least that the protocol asks of a link and that, if this
- * least is answered: else the backend answers no probe of any size, and nothing
- * is learned. ms until the next one; `*changed`: `carries` is another one.
+ * What came of it; nothing, if a round was begun since it was asked. A round begins
+ * with `limit`; what is not carried is searched for between the least that the
+ * protocol asks of a link and that, if this least is answered: else the backend
+ * answers no probe of any size, and nothing is learned. ms until the next one;
+ * `*changed`: `carries` is another one.
  */
 uint32_t path_mtu_step(struct path_mtu *p, bool answered, bool *changed);
 /*

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Loaded before xlbd's libraries (LD_PRELOAD): calls that change maps and pins fail
- * or take long, as a file says, and the clock on the wall is another one. The file, XLB_SHIM,
- * holds struct orders; it is read anew at each call. With its descriptor gone, as
- * in the helpers, all is as without.
+ * or take long, as a file says, and the clock on the wall is another one. The file,
+ * XLB_SHIM, holds struct orders; it is read anew at each call. With its descriptor
+ * gone, as in the helpers, all is as without.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

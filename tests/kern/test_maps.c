@@ -246,9 +246,10 @@ world_state(const struct world *w, struct arena *a)
 	for (i = 0; i < BACKENDS; i++)
 		if (w->backend[i])
 			s->backend[s->nbackend++] = (struct state_backend){
-			    .addr = addr4(0x0a020000 + i),
-			    .number = w->number[i],
-			    .nexthop = (uint32_t)random() % (HOPS + 1) };
+				.addr = addr4(0x0a020000 + i),
+				.number = w->number[i],
+				.nexthop = (uint32_t)random() % (HOPS + 1)
+			};
 	s->vip = arena_calloc(a, VIPS, sizeof(*s->vip));
 	s->service = arena_calloc(a, VIPS * 2, sizeof(*s->service));
 	for (i = 0; i < VIPS; i++)

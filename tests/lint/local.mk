@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # What looks at the code instead of running it, or at what ran; not in check.
-EXTRA_DIST += .clang-tidy tests/lint/run tests/lint/cppcheck tests/lint/xlb.cfg
+EXTRA_DIST += .clang-tidy tests/lint/run tests/lint/style.py tests/lint/cppcheck \
+	tests/lint/xlb.cfg
 EXTRA_DIST += doc/trust.md doc/promises.md tests/coverage.py
 
 EXTRA_DIST += tests/mutants/run tests/mutants/list
 
-.PHONY: lint coverage mutants
+.PHONY: lint style coverage mutants
 mutants:
 	'$(abs_top_srcdir)/tests/mutants/run' --work mutants $(MUTANTS)
+
+style:
+	'$(abs_top_srcdir)/tests/lint/run' --style
 
 lint: $(BUILT_SOURCES)
 	'$(abs_top_srcdir)/tests/lint/run' -- -std=gnu11 -D_GNU_SOURCE=1 \

@@ -203,7 +203,7 @@ long
 bpf_xdp_adjust_tail(struct sys_ctx *ctx, int delta)
 {
 	struct host_frame *f = host_frame(ctx);
-	size_t cut = (size_t)-(long)delta;
+	size_t cut = (size_t)(0 - (long)delta);
 
 	assert(delta <= 0);
 	if (head_len(ctx) + f->tail_len < cut + ETH_HLEN)

@@ -67,14 +67,15 @@ flow_of_backend(const struct ref_config *c, struct ref_state *s,
 }
 
 static bool
-port_taken(const struct ref_state *s, const struct ref_flow *new)
+port_taken(const struct ref_state *s, const struct ref_flow *wanted)
 {
 	const struct ref_flow *f;
 
 	for (f = s->flow; f < s->flow + s->nflow; f++)
-		if (f->v6 == new->v6 && f->proto == new->proto &&
-		    f->port == new->port && f->source == new->source &&
-		    f->back_port == new->back_port && same(f->addr, new->addr))
+		if (f->v6 == wanted->v6 && f->proto == wanted->proto &&
+		    f->port == wanted->port && f->source == wanted->source &&
+		    f->back_port == wanted->back_port &&
+		    same(f->addr, wanted->addr))
 			return true;
 	return false;
 }
