@@ -62,7 +62,7 @@ Y
 node_start() {	# NODE NET
 	host=$1
 	config $2 | xlbd_start
-	xlb bird-config | bird_start $1
+	node_xlb bird-config | bird_start $1
 }
 
 hops() {	# VIP COUNT: the router's ways to it
@@ -100,7 +100,7 @@ served() {	# A B
 
 is() {		# BACKEND HEALTH: on both nodes
 	for host in node node2; do
-		xlb status --json | tr -d '\n' | sed 's/.*"backends"//' |
+		node_xlb status --json | tr -d '\n' | sed 's/.*"backends"//' |
 		    grep -q "\"name\": *\"$1\"[^{]*\"health\": *\"$2\"" ||
 		    return 1
 	done
@@ -137,7 +137,7 @@ kill $second
 ok "one of them dies, and is found down" within 20 is b down
 ok "the other one serves all" served 20 0
 host=node2
-ok "a node stops" xlb stop
+ok "a node stops" node_xlb stop
 ok "the router has one way left" announced 1
 ok "it serves all" served 20 0
 ok "the stop left no program, pin or route behind" eval \

@@ -157,8 +157,8 @@ fetch() {	# VIP PORT
 	    timeout 2 nc -w 2 $1 $2 | grep -q hello"
 }
 
-# That node's client and daemon, with all that they use in directories of its own.
-xlb() {
+# The client and the daemon of that node, with all that they use in directories of its own.
+node_xlb() {
 	at $host src/xlb $(options) "$@"
 }
 
@@ -169,7 +169,7 @@ options() {
 }
 
 xlb_is_up() {
-	xlb status --json | grep -q '"schema"'
+	node_xlb status --json | grep -q '"schema"'
 }
 
 xlbd_start() {	# the configuration is standard input
@@ -181,7 +181,7 @@ xlbd_start() {	# the configuration is standard input
 
 reload() {
 	cat >/tmp/$host/xlb.yaml
-	xlb reload
+	node_xlb reload
 }
 
 rx() {		# NAMESPACE DEVICE: packets received

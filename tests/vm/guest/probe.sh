@@ -9,7 +9,7 @@ decapsulate backend 10.0.2.11
 serve 80
 
 health() {	# STATE [REASON]: of the one backend
-	xlb status --json |
+	node_xlb status --json |
 	    tr -d '\n' | sed 's/.*"backends"//' >/tmp/row
 	grep -q "\"health\": *\"$1\"" /tmp/row && grep -qF "$2" /tmp/row && return
 	cat /tmp/row

@@ -35,6 +35,6 @@ for vip in $VIP4 $VIP6; do
 	ok "$vip in by a veth, out by a card" through $vip p0 1 v1 3 v0
 	ok "$vip echo by a card" ping_vip $vip v0 3
 done
-ok "a stop leaves the cards" xlb stop
+ok "a stop leaves the cards" node_xlb stop
 ok "as they were" eval '! native v1 && ! native eth0'
 end
