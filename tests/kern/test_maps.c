@@ -207,13 +207,16 @@ static void
 world_vip(const struct world *w, uint32_t i, struct state *s)
 {
 	struct state_service *v;
+	struct state_vip *vip;
 	struct addr a = addr4(0xcb007100 + i);
 	uint32_t k;
 
 	if (i % 2 != 0)
 		memset(a.b, (int)i, sizeof(a.b));	/* IPv6 */
-	s->vip[s->nvip++] = (struct state_vip){ .addr = a, .id = w->id[i],
-	    .flags = i % 3 == 0 ? XLB_VIP_ANY_TCP : 0 };
+	vip = &s->vip[s->nvip++];	/* as backends in world_state() */
+	vip->addr = a;
+	vip->id = w->id[i];
+	vip->flags = i % 3 == 0 ? XLB_VIP_ANY_TCP : 0;
 	for (k = 0; k < 2; k++) {
 		v = &s->service[s->nservice++];
 		v->vip = a;
@@ -230,6 +233,7 @@ static struct state *
 world_state(const struct world *w, struct arena *a)
 {
 	struct state *s = arena_alloc(a, sizeof(*s));
+	struct state_backend *b;
 	uint32_t i;
 
 	s->ring_size = RING_SIZE;
@@ -243,13 +247,15 @@ world_state(const struct world *w, struct arena *a)
 		if (w->pool[i])
 			world_ring(w, i, s, a);
 	s->backend = arena_calloc(a, BACKENDS, sizeof(*s->backend));
-	for (i = 0; i < BACKENDS; i++)
-		if (w->backend[i])
-			s->backend[s->nbackend++] = (struct state_backend){
-				.addr = addr4(0x0a020000 + i),
-				.number = w->number[i],
-				.nexthop = (uint32_t)random() % (HOPS + 1)
-			};
+	for (i = 0; i < BACKENDS; i++) {
+		if (!w->backend[i])
+			continue;
+		/* field by field: rows are compared whole, holes too */
+		b = &s->backend[s->nbackend++];
+		b->addr = addr4(0x0a020000 + i);
+		b->number = w->number[i];
+		b->nexthop = (uint32_t)random() % (HOPS + 1);
+	}
 	s->vip = arena_calloc(a, VIPS, sizeof(*s->vip));
 	s->service = arena_calloc(a, VIPS * 2, sizeof(*s->service));
 	for (i = 0; i < VIPS; i++)
