@@ -22,17 +22,16 @@ SANITIZER_TESTS = $(DAEMON_TESTS) $(DECAP_TESTS) $(PROG_TESTS) $(CTL_TESTS) \
 # at the sources: four times the time would show nothing else.
 OPTIMISED_TESTS = $(FIGURE_TESTS) $(SCRIPT_TESTS) $(DOC_TESTS)
 
-# What is worth a run with each compiler: these are code of ours and no more, or
-# files that our code reads and prints. All else is system calls, the kernel and
-# other programs, and proves most in a build with sanitizers.
+# What `./setup check --long` also runs in the other build: these are code of ours
+# and no more, or files that our code reads and prints. All else is system calls, the
+# kernel and other programs, and proves most in a build with sanitizers.
 COMPILER_TESTS = $(UNIT_TESTS) $(IO_TESTS) $(GOLDEN_TESTS) tests/unit_file.sh
 
 # What is worth a run out of a tarball, without root: do they find their files, do
 # those that want root say so. The others compute for long wherever they run.
 DIST_TESTS = tests/unit/test_bird_config tests/unit/test_maglev $(GOLDEN_TESTS) \
 	tests/layers.sh tests/mutants.sh tests/readme.sh tests/spdx.sh \
-	$(DAEMON_TESTS) $(DECAP_TESTS) $(CTL_TESTS) $(BIRD_TESTS) \
-	$(BENCH_TESTS) $(KERN_TESTS) $(DOC_TESTS)
+	$(CTL_TESTS) $(BIRD_TESTS) tests/kern/test_vlan $(DOC_TESTS)
 
 .PHONY: check-programs
 check-programs: all
