@@ -75,6 +75,10 @@ class Supervisor(threading.Thread):
         """Is the unit (not: a process, which may just be restarted)."""
         return self.is_alive()
 
+    def said(self):
+        """The lines of its log, which the next start begins anew."""
+        return self.log.read_text(errors="replace").splitlines()
+
     def signal(self, sig):
         os.kill(self.pid, sig)
 
@@ -82,7 +86,8 @@ class Supervisor(threading.Thread):
         self.join(timeout)
         if self.is_alive():
             raise lab.FabricError(f"waited {timeout:g} s for the unit of "
-                                  f"{self.node} to end; it is {self.state}")
+                                  f"{self.node} to end; it is {self.state}\n"
+                                  + "\n".join(self.said()[-30:]))
         return self.process.exit()
 
     def kill(self):
@@ -158,11 +163,13 @@ class Supervisor(threading.Thread):
             sel.register(self.sock, selectors.EVENT_READ)
             sel.register(self.wake, selectors.EVENT_READ)
             pidfd = None
+            now = time.monotonic()
+            due = min(self.deadline.values(), default=now + 60)
             if self.process is not None and self.process.alive():
                 pidfd = os.pidfd_open(self.pid)
                 sel.register(pidfd, selectors.EVENT_READ)
-            now = time.monotonic()
-            due = min(self.deadline.values(), default=now + 60)
+            elif self.process is not None and self.state != "auto-restart":
+                due = now       # it ended in the turn before
             ready = {key.fd for key, _ in sel.select(max(0, due - now))}
             if pidfd is not None:
                 os.close(pidfd)
