@@ -261,12 +261,16 @@ class Chaos:
         return f"{node}: by hand: {', '.join(said)}"
 
     def steady(self, node):
-        """All that is on its way has arrived."""
-        lab.wait(f"{node} to be steady", lambda: all(
-            b["health"] in ("up", "drain") for b in
-            self.f.pool(node, POOL).values()) and pinned.state_dump(
-                pins(node)) == pinned.state_dump(pins(node)), 20,
-            lambda: self.f.pool(node, POOL))
+        """All that is on its way has arrived: also what each VIP's check says,
+        where a backend is up by another one's."""
+        def arrived():
+            dump = pinned.state_dump(pins(node))
+            return all(b["health"] in ("up", "drain") for b in self.f.pool(
+                node, POOL).values()) and pinned.checked(dump) and \
+                dump == pinned.state_dump(pins(node))
+
+        lab.wait(f"{node} to be steady", arrived, 20,
+                 lambda: self.f.pool(node, POOL))
 
     def detach(self):
         node = self.any_node()

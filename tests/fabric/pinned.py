@@ -268,6 +268,15 @@ def state_dump(pins):
     return out
 
 
+def checked(dump):
+    """Each member of a pool has a verdict on each address of its services: one
+    that is not known yet has no row."""
+    have = {tuple(row.split()[:2]) for row in dump["health"]}
+    return all((member, name.split()[0]) in have
+               for name, service in dump["services"].items()
+               for member in dump["rings"][service["pool"]]["members"])
+
+
 def differences(a, b, at=""):
     """Where two dumps differ, a line each."""
     if isinstance(a, dict) and isinstance(b, dict):
