@@ -4,6 +4,7 @@
 All that a lab makes lies under names of its own (namespaces xlbf-*, /run/xlbf,
 /sys/fs/bpf/xlb_f_*), and each process is on record before it matters, so that
 sweep() finds everything again even after a SIGKILL, and touches nothing else.
+XLB_LAB=2 makes another lab, beside the first, under others (xlbf2-* and so on).
 """
 
 import contextlib
@@ -18,11 +19,12 @@ import subprocess
 import threading
 import time
 
-PREFIX = "xlbf-"
-RUN = pathlib.Path("/run/xlbf")
+LAB = os.environ.get("XLB_LAB", "")
+PREFIX = f"xlbf{LAB}-"
+RUN = pathlib.Path(f"/run/xlbf{LAB}")
 NETNS = pathlib.Path("/run/netns")
 BPFFS = pathlib.Path("/sys/fs/bpf")
-BPF_PREFIX = "xlb_f_"  # a dot is not allowed in bpffs
+BPF_PREFIX = f"xlb_f{LAB}_"  # a dot is not allowed in bpffs
 
 SESSIONS = RUN / "sessions"  # "pid start-time name" of each session leader
 KEPT = RUN / "kept"  # there: the fabric stays until it is taken down
