@@ -168,8 +168,8 @@ options() {
 	    --bird-dir /tmp/$host/bird --bird-socket /tmp/$host/bird.ctl
 }
 
-xlb_is_up() {
-	node_xlb status --json | grep -q '"schema"'
+xlb_is_up() {	# there is no hurry to ask while the kernel still reads the program
+	[ -S /run/xlb-$host/xlb.sock ] && node_xlb status --json | grep -q '"schema"'
 }
 
 xlbd_start() {	# the configuration is standard input
