@@ -10,6 +10,7 @@
 #include "ctl/command.h"
 #include "ctl/fields.h"
 #include "io/ctl.h"
+#include "io/netlink.h"
 #include "io/prog.h"
 #include "io/tunnel.h"
 
@@ -265,6 +266,7 @@ detach_run(const struct context *x)
 		return STATUS_FAILED;	/* it has said why */
 	}
 	tunnel_remove_rules();
+	netlink_forget();
 	if (x->flags & FLAG_JSON)
 		return json_out(x, json_object());
 	puts("detached");

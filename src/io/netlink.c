@@ -387,6 +387,27 @@ netlink_want(struct netlink *nl, const struct addr *addr, size_t n)
 	return 0;
 }
 
+static void
+nobody_cares(void *arg)
+{
+	(void)arg;
+}
+
+void
+netlink_forget(void)
+{
+	struct netlink *nl;
+	sd_event *ev;
+
+	if (sd_event_new(&ev) < 0)
+		return;
+	if (netlink_open(ev, nobody_cares, NULL, &nl) == 0) {
+		netlink_want(nl, NULL, 0);
+		netlink_close(nl);
+	}
+	sd_event_unref(ev);
+}
+
 const struct hop_table *
 netlink_hops(const struct netlink *nl)
 {

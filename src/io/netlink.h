@@ -27,6 +27,9 @@ void netlink_close(struct netlink *nl);
  * keeps them fresh. 0, or -errno. */
 int netlink_want(struct netlink *nl, const struct addr *addr, size_t n);
 
+/* The kernel no longer keeps fresh what a daemon that is gone had asked for. */
+void netlink_forget(void);
+
 /* Checks of this wanted address time out: the neighbour on the way is asked for
  * again, by broadcast, since another machine may have its address now. */
 void netlink_doubt(struct netlink *nl, const struct addr *addr);
