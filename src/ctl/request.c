@@ -16,6 +16,7 @@
 
 #define QUICK_MS 10000
 #define RELOAD_MS 60000
+#define TAKE_OVER_MS 70000	/* until the old one knows if it can: 60 s */
 #define RESTART_MS 10000	/* until the new daemon answers */
 #define END_MS 5000		/* until one that has stopped is gone */
 #define POLL_MS 100
@@ -195,13 +196,15 @@ reload_run(const struct context *x)
 int
 restart_run(const struct context *x)
 {
+	bool flush = x->flags & FLAG_FLUSH;
 	char before[STARTED_MAX];
-	json_t *reply;
+	json_t *reply, *args;
 	int status;
 
 	started_get(x, before, sizeof(before));
-	status = ask_patiently(x, "restart", json_pack("{s:b}", "flush",
-	    (x->flags & FLAG_FLUSH) != 0), &reply);
+	args = json_pack("{s:b}", "flush", flush);
+	status = flush ? ask_patiently(x, "restart", args, &reply) :
+	    ask(x, "restart", args, TAKE_OVER_MS, &reply);
 	if (status != 0)
 		return status;
 	status = reply_take(reply);

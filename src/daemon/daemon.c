@@ -28,10 +28,6 @@
 #define HOPS_WAIT_MS 1200
 #define HOPS_POLL_US 5000
 
-/* Above this a frame does not fit the one buffer of a page that drivers give
- * a program without xdp.frags (measured on veth: 3506 of MTU pass). */
-#define FRAGS_MTU 3498
-
 mono_t
 daemon_now(void)
 {
@@ -50,35 +46,6 @@ daemon_realtime(void)
 	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
-/* The file; where that does not load, the text that was accepted last. */
-static struct config *
-start_config(struct daemon *d)
-{
-	struct config *c;
-	struct diag dg, kept;
-
-	diag_init(&dg);
-	diag_init(&kept);
-	c = config_load(&d->opt, &dg);
-	config_messages(&dg, NULL);
-	config_verdict_set(&d->verdict, &dg, false);
-	if (c == NULL) {
-		c = config_kept(&d->opt, &kept);
-		if (c != NULL) {
-			log_change("configuration", "none", "kept", "the file "
-			    "does not load: the one accepted last is used");
-			d->verdict.kept = true;
-		} else {
-			config_messages(&kept, NULL);
-			log_change("configuration", "none", "refused", "xlbd "
-			    "ends: mend the file (xlb check), then start it");
-		}
-	}
-	diag_fini(&kept);
-	diag_fini(&dg);
-	return c;
-}
-
 static void
 on_netlink(void *arg)
 {
@@ -91,20 +58,6 @@ on_port_failed(uint32_t ifindex, int err, void *arg)
 	struct daemon *d = arg;
 
 	netlink_port_failed(d->nl, ifindex, err);
-}
-
-static void
-prog_config_init(struct prog_config *pc, const struct options *opt,
-    const struct config *c)
-{
-	*pc = (struct prog_config){
-		.bpf_dir = opt->bpf_dir,
-		.ring_size = c->conf->table_size,
-		.flow_entries = c->conf->flow_entries,
-		.nat = conf_uses_nat(c->conf),
-		.seed = c->conf->seed,
-	};
-	memcpy(pc->hash_key, c->hash_key, sizeof(pc->hash_key));
 }
 
 #define GROW_AGAIN_MS 60000
@@ -137,66 +90,6 @@ daemon_grow(struct daemon *d)
 		return -ENOMEM;
 	prog_config_init(&pc, &d->opt, d->config);
 	return prog_grow_begin(d->prog, &pc, d->ev, on_grown, d);
-}
-
-static int
-start_prog(struct daemon *d, const struct config *c)
-{
-	struct prog_config pc;
-	struct netlink_if nif;
-	size_t i;
-
-	prog_config_init(&pc, &d->opt, c);
-	for (i = 0; i < c->conf->ninterface; i++) {
-		netlink_if(d->nl, c->conf->interface[i].name, &nif);
-		pc.frags |= nif.mtu > FRAGS_MTU;
-	}
-	return prog_open(&pc, &d->prog);
-}
-
-/*
- * A restart adopts what is pinned; a file that changes what may not change
- * while flows are on is refused as a reload refuses it, and the text that was
- * accepted last stays.
- */
-static int
-start_datapath(struct daemon *d, struct config **c)
-{
-	struct config *kept = NULL;
-	struct diag dg;
-	int rc;
-
-	diag_init(&dg);
-	rc = start_prog(d, *c);
-	if (!d->verdict.kept && (rc == -EEXIST ||
-	    (rc == 0 && prog_adopted(d->prog))))
-		kept = config_kept(&d->opt, &dg);
-	diag_fini(&dg);
-	if (kept != NULL && config_begins_anew(kept, *c)) {
-		if (rc == 0)
-			prog_close(d->prog);
-		rc = prog_remove_dir(d->opt.bpf_dir);
-		if (rc == 0)
-			rc = start_prog(d, *c);
-	} else if (kept != NULL) {
-		config_check_change(kept, *c, &dg);
-	}
-	if (dg.errors > 0) {
-		config_messages(&dg, NULL);
-		log_change("configuration", "none", "kept", "the file is "
-		    "refused: the one accepted last is used");
-		config_verdict_set(&d->verdict, &dg, true);
-		config_free(*c);
-		*c = kept;
-		kept = NULL;
-		if (rc < 0)
-			rc = start_prog(d, *c);
-	}
-	if (rc == 0 && !d->verdict.kept)
-		config_keep(&d->opt, *c);
-	config_free(kept);
-	diag_fini(&dg);
-	return rc;
 }
 
 /* BIRD's routes point at xlb0; with a service manager it outlives us. */
@@ -443,6 +336,7 @@ static void
 daemon_close(struct daemon *d)
 {
 	handlers_close(d);
+	restart_close(d);
 	documents_close(d);
 	history_close(d);
 	http_close(d->http);
@@ -474,11 +368,11 @@ daemon_close(struct daemon *d)
 }
 
 int
-daemon_run(const struct options *opt, struct prober *prober,
-    struct http *http, bool *again)
+daemon_run(const struct options *opt, const struct origin *origin,
+    struct prober *prober, struct http *http, bool *again)
 {
-	struct daemon d = { .opt = *opt, .prober = prober, .http = http,
-	    .tun = -1 };
+	struct daemon d = { .opt = *opt, .origin = origin, .prober = prober,
+	    .http = http, .tun = -1, .restart.said = -1 };
 	struct config *c = NULL;
 	int rc;
 
@@ -500,26 +394,4 @@ daemon_run(const struct options *opt, struct prober *prober,
 		close(d.tun);
 	}
 	return rc;
-}
-
-/* What maintainer scripts ask before they stop the old xlbd: would this one
- * start? Changes nothing. */
-int
-daemon_preflight(const struct options *opt)
-{
-	struct prog_config pc;
-	struct config *c;
-	struct diag dg;
-	int rc;
-
-	diag_init(&dg);
-	c = config_load(opt, &dg);
-	diag_print(&dg, stderr);
-	diag_fini(&dg);
-	if (c == NULL)
-		return EXIT_CONFIG;
-	prog_config_init(&pc, opt, c);
-	rc = prog_check(&pc);
-	config_free(c);
-	return rc < 0 ? 1 : 0;
 }

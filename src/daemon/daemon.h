@@ -73,6 +73,21 @@ struct reload_wait {
 	bool late;		/* BIRD has had its time */
 };
 
+/* How this process was begun; a restart executes the same. */
+struct origin {
+	const char *path;	/* by name: after an upgrade that is the new one */
+	char **argv;
+};
+
+/* Of `xlb restart`, while the xlbd to come says whether it could take over. */
+struct restart {
+	struct ctl_request *rq;	/* NULL: nobody is asked */
+	char why[CTL_ASKED_MAX];
+	pid_t pid;		/* 0: there is none */
+	int said;		/* a file in memory with its words */
+	sd_event_source *ended, *late;
+};
+
 struct event_loss;
 struct status_ring;
 struct flows_scan;
@@ -162,6 +177,8 @@ struct daemon {
 	struct lifecycle lifecycle;
 	struct tidy tidy;
 	struct reload_wait reload;
+	struct restart restart;
+	const struct origin *origin;
 	struct listeners *listeners;	/* of events */
 	struct documents *documents;	/* for the HTTP helper */
 	struct history *history;
@@ -174,14 +191,32 @@ struct daemon {
 };
 
 /* The exit status. `*again`: to be executed anew, with xlb0 passed on. */
-int daemon_run(const struct options *opt, struct prober *prober,
-    struct http *http, bool *again);
+int daemon_run(const struct options *opt, const struct origin *origin,
+    struct prober *prober, struct http *http, bool *again);
 void daemon_tun(struct daemon *d);	/* opens xlb0, or takes it over */
 void daemon_tun_drop(struct daemon *d);	/* it goes, for the manager too */
-int daemon_preflight(const struct options *opt);
 
 mono_t daemon_now(void);	/* CLOCK_BOOTTIME */
 int64_t daemon_realtime(void);	/* CLOCK_REALTIME, ns */
+
+/* start.c */
+void prog_config_init(struct prog_config *pc, const struct options *opt,
+    const struct config *c);
+/* The file; where that does not load, the text that was accepted last. NULL:
+ * neither (logged). */
+struct config *start_config(struct daemon *d);
+/* Opens d->prog; `*c` may become the one that was accepted last. 0, or -errno
+ * (logged). */
+int start_datapath(struct daemon *d, struct config **c);
+/* Both change nothing; the exit status, with the reasons on stderr. Is the file
+ * valid, and does it fit what is pinned? */
+int preflight(const struct options *opt);
+/* With what would a start end; 0: it would go on. */
+int preflight_restart(const struct options *opt);
+
+/* restart.c */
+void restart_ask(struct daemon *d, struct ctl_request *rq);
+void restart_close(struct daemon *d);	/* nobody waits any more */
 
 /* config.c */
 

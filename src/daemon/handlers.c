@@ -142,21 +142,10 @@ handle_stop(struct daemon *d, struct ctl_request *rq, const json_t *args)
 static void
 handle_restart(struct daemon *d, struct ctl_request *rq, const json_t *args)
 {
-	char why[CTL_ASKED_MAX];
-
-	if (json_is_true(json_object_get(args, "flush"))) {
+	if (json_is_true(json_object_get(args, "flush")))
 		lifecycle_stop(d, true, rq);
-		return;
-	}
-	if (d->lifecycle.life == LIFE_STOP) {
-		reply_error(rq, 1, "xlbd is stopping");
-		return;
-	}
-	ctl_asked(rq, "restart", why);
-	log_change("daemon", "serving", "restarting", why);
-	d->again = true;
-	ctl_reply(rq, ctl_message(0));
-	sd_event_exit(d->ev, 0);
+	else
+		restart_ask(d, rq);
 }
 
 /* Fingerprints and shares of the rings; computed when first asked for. */

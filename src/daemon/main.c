@@ -15,7 +15,7 @@ enum { OPT_DEBUG = OPT_OWN, OPT_PREFLIGHT, OPT_VERSION, OPT_HELP };
 static const struct option long_options[] = {
 	OPTIONS_LONG,
 	{ "debug", no_argument, NULL, OPT_DEBUG },
-	{ "preflight", no_argument, NULL, OPT_PREFLIGHT },
+	{ "preflight", optional_argument, NULL, OPT_PREFLIGHT },
 	{ "version", no_argument, NULL, OPT_VERSION },
 	{ "help", no_argument, NULL, OPT_HELP },
 	{ 0 }
@@ -27,29 +27,37 @@ usage(FILE *out)
 	fprintf(out, "usage: xlbd [--config FILE] [--run-dir DIR] "
 	    "[--bpf-dir DIR] [--state-dir DIR]\n"
 	    "            [--bird-dir DIR] [--bird-socket PATH] [--debug] "
-	    "[--preflight]\n"
+	    "[--preflight[=restart]]\n"
 	    "            [--version] [--help]\n");
 }
 
-int
-main(int argc, char **argv)
+struct command {
+	struct options opt;
+	int (*question)(const struct options *opt);	/* NULL: none */
+	bool debug;
+};
+
+/* -1: go on; else the exit status. */
+static int
+command_parse(int argc, char **argv, struct command *cmd)
 {
-	struct options opt = OPTIONS_INIT;
-	struct prober *prober;
-	struct http *http;
-	bool debug = false, preflight = false, again;
-	char self[PATH_MAX];
-	ssize_t len;
-	int c, rc;
+	int c;
 
 	while ((c = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
 		switch (c) {
 		case OPT_DEBUG:
-			debug = true;
+			cmd->debug = true;
 			break;
 		case OPT_PREFLIGHT:
-			preflight = true;
-			break;
+			cmd->question = optarg == NULL ? preflight :
+			    strcmp(optarg, "restart") == 0 ?
+			    preflight_restart : NULL;
+			if (cmd->question != NULL)
+				break;
+			fprintf(stderr, "xlbd: --preflight=%s: not one of: "
+			    "restart\n", optarg);
+			usage(stderr);
+			return EXIT_USAGE;
 		case OPT_VERSION:
 			printf("xlbd %s\n", PACKAGE_VERSION);
 			return EXIT_SUCCESS;
@@ -57,29 +65,45 @@ main(int argc, char **argv)
 			usage(stdout);
 			return EXIT_SUCCESS;
 		default:
-			if (options_take(&opt, c, optarg) < 0) {
+			if (options_take(&cmd->opt, c, optarg) < 0) {
 				usage(stderr);
 				return EXIT_USAGE;
 			}
 		}
 	}
-	if (optind != argc) {
-		fprintf(stderr, "xlbd: unexpected argument: %s\n",
-		    argv[optind]);
-		usage(stderr);
-		return EXIT_USAGE;
-	}
-	log_init("xlbd", debug);
+	if (optind == argc)
+		return -1;
+	fprintf(stderr, "xlbd: unexpected argument: %s\n", argv[optind]);
+	usage(stderr);
+	return EXIT_USAGE;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct command cmd = { .opt = OPTIONS_INIT };
+	struct origin origin = { .argv = argv };
+	struct prober *prober;
+	struct http *http;
+	char self[PATH_MAX];
+	ssize_t len;
+	bool again;
+	int rc;
+
+	rc = command_parse(argc, argv, &cmd);
+	if (rc >= 0)
+		return rc;
+	log_init("xlbd", cmd.debug);
 	log_libbpf();
-	if (preflight)
-		return daemon_preflight(&opt);
-	/* by name: after an upgrade that is the new one */
+	if (cmd.question != NULL)
+		return cmd.question(&cmd.opt);
 	len = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	if (len < 0)
 		fatal("/proc/self/exe");
 	self[len] = '\0';
+	origin.path = self;
 	log_info("xlbd %s starts, configuration %s", PACKAGE_VERSION,
-	    opt.config);
+	    cmd.opt.config);
 	rc = prober_fork(PROBER_USER, &prober);
 	if (rc < 0) {
 		errno = -rc;
@@ -91,7 +115,7 @@ main(int argc, char **argv)
 		fatal("http");
 	}
 	spawner_rights_rest();
-	rc = daemon_run(&opt, prober, http, &again);
+	rc = daemon_run(&cmd.opt, &origin, prober, http, &again);
 	if (again) {
 		execv(self, argv);
 		fatal("%s", self);

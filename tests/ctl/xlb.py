@@ -224,6 +224,8 @@ EXITS = [
     (["stop"], b'{"schema":2,"exit":0}\n', 1, "not understood"),
     (["restart"], None, 4, "xlbd is not running: "),
     (["restart"], reply(1, ["xlbd is stopping"]), 1, "xlbd is stopping"),
+    (["restart"], reply(3, ["x:1:2: a", "not restarted"]), 3,
+     "x:1:2: a\nnot restarted\n"),
     (["detach"], None, 2, "add --force"),
     (["detach"], reply(), 2, "add --force"),
     (["status"], None, 4, "xlbd is not running: "),

@@ -26,3 +26,20 @@ tests/daemon/shim.so: tests/daemon/shim.c
 tests/daemon/valgrind_shim.so: tests/daemon/valgrind_shim.c
 	$(AM_V_at)$(MKDIR_P) tests/daemon
 	$(AM_V_GEN)$(SHIM_CC) $(srcdir)/tests/daemon/valgrind_shim.c -lpthread
+
+# xlbd as of another version: all the same but that its maps have another layout.
+# The fabric restarts into it, too.
+NEXT_ABI = tests/daemon/next/xlb_abi.h
+noinst_PROGRAMS += tests/daemon/xlbd_next
+tests_daemon_xlbd_next_CPPFLAGS = -I$(top_builddir)/tests/daemon/next \
+	$(libxlbio_a_CPPFLAGS)
+tests_daemon_xlbd_next_SOURCES = src/daemon/main.c src/core/state.c \
+	src/io/prog_load.c
+tests_daemon_xlbd_next_LDADD = $(XLBD_LIBS)
+BUILT_SOURCES += $(NEXT_ABI)
+CLEANFILES += $(NEXT_ABI)
+$(NEXT_ABI): bpf/xlb_abi.h
+	$(AM_V_at)$(MKDIR_P) tests/daemon/next
+	$(AM_V_GEN)awk '$$1 == "#define" && $$2 == "XLB_ABI" \
+		{ $$3++; seen++ } { print } END { exit seen != 1 }' \
+		$(top_srcdir)/bpf/xlb_abi.h >$@.new && mv $@.new $@

@@ -3,6 +3,9 @@
 """Starts that come to nothing say why and what to do, and change nothing; what a
 start finds is as the one before left it."""
 
+import json
+import pathlib
+import shutil
 import struct
 import sys
 import time
@@ -107,6 +110,126 @@ def another_layout(n):
     check((rc, out) == (0, "detached\n"), rc, out, err)
     n.start_xlbd()
     wait("the address to be announced", n.announced)
+
+
+def place(n, program):
+    """What a restart would start, as a package replaces it."""
+    new = n.dir / "xlbd.new"
+    if isinstance(program, str):
+        new.write_text(program)
+    else:
+        shutil.copy(program, new)
+    new.chmod(0o755)
+    new.rename(n.dir / "xlbd")
+
+
+def start_placed(n):
+    n.configure()
+    place(n, node.BUILD / "src/xlbd")
+    n.xlbd = n.start(n.dir / "xlbd", *n.options())
+    n.ready()
+    wait("the address to be announced", n.announced)
+    wait("the last word of the start", lambda: "bird: busy -> synced" in
+         n.said())
+
+
+def held(n):
+    """What no restart that is refused may touch."""
+    link = next((n.bpf / "links").iterdir())
+    check(n.announced(), "withdrawn")
+    return (n.xlbd.poll(), n.status()["started"], sorted(n.bpf.rglob("*")),
+            pinned.link_info(link), pinned.state_dump(n.bpf),
+            n.routes.read_text(), n.birdc("show route table xlb4t all"))
+
+
+def stays(n, status, *words):
+    """A restart that is refused: names the reasons, and nothing happens."""
+    before, since = held(n), len(n.said())
+    rc, out, err = n.xlb("restart")
+    words = (*words, f"not restarted: {n.dir}/xlbd: ")
+    check((rc, out) == (status, "") and all(w in err for w in words) and
+          err.endswith("; the xlbd that runs goes on\n"), rc, out, err)
+    check(held(n) == before, "something was changed:", held(n), before)
+    said = n.said()[since:]
+    check("restart: refused (xlb restart by root): " in said and
+          "->" not in said, said)
+    return err
+
+
+def restart_is_refused(n):
+    """Of an xlbd that could not take over, before anything ends; with a file that
+    does not load, too. What is said to do helps."""
+    start_placed(n)
+    place(n, node.BUILD / "tests/daemon/xlbd_next")
+    t = pinned.Tables(n.bpf)
+    abi, = struct.unpack_from("=I", t.row("settings", 0))
+    t.close()
+    why = (f"maps: pinned with layout {abi}, this xlbd has {abi + 1}: drain "
+           "the node, then xlb restart --flush; where no xlbd runs, xlb detach "
+           "--force\n")
+    err = stays(n, 1, why, "/xlbd: cannot take over")
+    rc, out, _ = n.xlb("--json", "restart")
+    check(rc == 1 and json.loads(out)["errors"] == err.splitlines(), rc, out)
+    n.file.write_text("nonsense: 1\n")
+    stays(n, 1, why)
+    (n.dir / "state/accepted.json").unlink()
+    stays(n, 3, f"{n.file}:1:1: nonsense: unknown key", "no configuration was "
+          "accepted before", "/xlbd: no configuration to start with")
+    n.configure()
+    (n.dir / "xlbd").unlink()
+    stays(n, 1, "/xlbd: No such file or directory")
+    place(n, node.BUILD / "tests/daemon/xlbd_next")
+    rc, out, err = n.xlb("restart", "--flush")
+    check((rc, out) == (0, "restarted\n"), rc, out, err)
+    wait("the address to be announced", n.announced)
+    t = pinned.Tables(n.bpf)
+    check(struct.unpack_from("=I", t.row("settings", 0)) == (abi + 1,))
+    t.close()
+    place(n, node.BUILD / "src/xlbd")
+    stays(n, 1, f"pinned with layout {abi + 1}, this xlbd has {abi}: ")
+
+
+def goes_on(n, said):
+    """A restart into the one that can, with what it says; no route moves."""
+    started, since = n.status()["started"], len(n.said())
+    route = n.birdc("show route table xlb4t all")
+    rc, out, err = n.xlb("restart")
+    check((rc, out, err) == (0, "restarted\n", ""), rc, out, err)
+    check(n.status()["started"] != started and n.announced() and
+          n.birdc("show route table xlb4t all") == route, "withdrawn")
+    check(said in n.said()[since:], n.said()[since:])
+
+
+def restart_goes_on(n):
+    """Where a start makes do with the file that was accepted last, none is
+    refused."""
+    start_placed(n)
+    goes_on(n, "daemon: starting -> serving")
+    n.file.write_text("nonsense: 1\n")
+    goes_on(n, "the file does not load: the one accepted last is used")
+    n.configure(more="maglev: {table_size: 251}")
+    goes_on(n, "the file is refused: the one accepted last is used")
+    n.configure(more="flow_table: {entries: 1024}")
+    goes_on(n, "the file is refused: the one accepted last is used")
+    n.configure()
+    goes_on(n, "daemon: starting -> serving")
+
+
+def restart_is_asked_for(n):
+    """One at a time; xlbd serves meanwhile, and a stop comes first."""
+    start_placed(n)
+    place(n, f"#!/bin/sh\necho $$ >{n.dir}/asked\nexec sleep 1000\n")
+    first = n.xlb_start("restart")
+    wait("the question", lambda: (n.dir / "asked").exists() and
+         (n.dir / "asked").read_text())
+    rc, _, err = n.xlb("restart")
+    check(rc == 1 and err == "xlbd is asked to restart already\n", rc, err)
+    check(n.xlb("reload")[0] == 0 and first.poll() is None)
+    check(n.xlb("stop")[0] == 0)
+    check(first.wait(10) == 1, first.returncode)
+    check(first.stderr.read() == "xlbd ended before it restarted\n")
+    pid = int((n.dir / "asked").read_text())
+    check(not pathlib.Path(f"/proc/{pid}").exists(), "nobody ended it")
 
 
 def detached_after_a_death(n):
@@ -235,6 +358,9 @@ CASES = (
     ("a start without a configuration", no_configuration),
     ("maps of another layout are refused, and left as they are",
      another_layout),
+    ("a restart into what cannot take over is refused", restart_is_refused),
+    ("one that makes do with what was accepted goes on", restart_goes_on),
+    ("one restart at a time, and a stop before it", restart_is_asked_for),
     ("what a killed one left is taken away", detached_after_a_death),
     ("verdicts outlive a death, a restart and a reload", the_dead_stay_dead),
     ("a new backend gets no flow before its first pass", a_new_one_waits),

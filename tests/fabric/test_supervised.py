@@ -16,10 +16,10 @@ NODE = "lb1"
 
 
 @contextlib.contextmanager
-def supervised(fabric, **values):
+def supervised(fabric, program=None, **values):
     """The unit file's figures, but for those that a test would wait for."""
     fabric.stop_node(NODE)
-    s = Supervisor(fabric, NODE, [fabric.program("xlbd"),
+    s = Supervisor(fabric, NODE, [program or fabric.program("xlbd"),
                                   *fabric.options(NODE)],
                    fabric.build / "etc/xlb.service",
                    **{"WatchdogSec": "3", **values})

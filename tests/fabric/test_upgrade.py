@@ -4,6 +4,7 @@ numbered packets come at 100 000 a second: each of them is sent on, once, and no
 route moves."""
 
 import json
+import shutil
 import signal
 import struct
 import subprocess
@@ -163,3 +164,39 @@ def test_another_xlbd_under_load(counted):
         print(f"# {sent} packets in all, {lost} lost")
         assert after[1] == before[1], "some were dropped"
         assert lost == 0 and after[0] - before[0] == sent
+
+
+def test_one_that_cannot_take_over(counted, tmp_path):
+    """As after a downgrade to another layout: it is asked before anything ends.
+    The one that was there before is restarted into."""
+    f, program = counted, tmp_path / "xlbd"
+
+    def place(name):
+        shutil.copy(f.program(name), tmp_path / "new")
+        (tmp_path / "new").rename(program)
+
+    place("xlbd")
+    with supervised(f, program) as unit:
+        served(f)
+        link = next((lab.BPFFS / (lab.BPF_PREFIX + NODE) /
+                     "links").iterdir())
+        blast = Blast(f, bearable(f))
+        with nothing_moves(f):
+            was, pid, started = (pinned.link_info(link), unit.pid,
+                                 f.status(NODE)["started"])
+            place("tests/daemon/xlbd_next")
+            r = f.xlb(NODE, "restart")
+            print(f"# {r.err.strip()}; {blast.rate():.0f} packets a second "
+                  "meanwhile")
+            assert r.exit == 1 and "maps: pinned with layout " in r.err
+            assert (pinned.link_info(link), unit.pid, unit.state,
+                    len(unit.starts), f.status(NODE)["started"]) == (
+                        was, pid, "active", 1, started)
+            place("xlbd")
+            f.must(NODE, "restart")
+            f.wait_answer(NODE, 30)
+            assert f.status(NODE)["started"] != started
+            print(f"# restarted: {blast.rate():.0f} packets a second")
+        sent, lost = blast.end()
+        print(f"# {sent} packets in all, {lost} lost")
+        assert lost == 0
