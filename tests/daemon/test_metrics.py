@@ -89,6 +89,7 @@ def gone(pid):
 
 # ---- the form ---------------------------------------------------------
 
+@node.leaves_xlbd
 def form(n):
     up(n, more=CHECK, pool="check: c, ")
     r = ask(n)
@@ -106,6 +107,7 @@ def form(n):
         check(has == set(want[family][3].split(",")) - {""}, name, labels)
 
 
+@node.leaves_xlbd
 def promtool(n):
     """Prometheus' own opinion of it."""
     if shutil.which("promtool") is None:
@@ -118,6 +120,7 @@ def promtool(n):
           p.stderr)
 
 
+@node.leaves_xlbd
 def methods(n):
     up(n)
     whole, head = ask(n), ask(n, method="HEAD")
@@ -321,6 +324,7 @@ def process(n):
     wait("the helper to end", lambda: all(gone(p) for p in pids))
 
 
+@node.leaves_xlbd
 def dies(n):
     up(n)
     for which in (0, 0, 1):
@@ -333,6 +337,7 @@ def dies(n):
           "http: its spawner ended, is started again" in said, said)
 
 
+@node.leaves_xlbd
 def asked_once(n):
     """However many ask, xlbd writes once in a second."""
     up(n)
@@ -348,6 +353,7 @@ def asked_once(n):
     check(used < 1, "CPU", used)
 
 
+@node.leaves_xlbd
 def slow(n):
     """A hundred that send nothing, half of a request, or read nothing."""
     up(n)
@@ -371,6 +377,7 @@ def slow(n):
     check(scrape.answers(n))
 
 
+@node.leaves_xlbd
 def drips(n):
     """One byte now and then does not keep a connection."""
     up(n)
@@ -391,6 +398,7 @@ def drips(n):
     check(9 < took < 20, took)
 
 
+@node.leaves_xlbd
 def no_answer(n):
     """xlbd hangs: its clients hear that, and are not kept."""
     up(n)
@@ -442,5 +450,5 @@ def taken(n):
 
 if __name__ == "__main__":
     sys.exit(node.main([
-        form, promtool, methods, state, packets, reloads, drift, restarts, removed,
-        process, dies, asked_once, slow, drips, no_answer, moves, taken]))
+        form, promtool, methods, asked_once, slow, drips, no_answer, dies, process,
+        state, packets, reloads, drift, restarts, removed, moves, taken]))

@@ -113,6 +113,7 @@ def documented(section="events"):
                                               re.S)]
 
 
+@node.leaves_xlbd
 def said_as_it_happens(n):
     up(n)
     client = Client(n)
@@ -137,6 +138,7 @@ def said_as_it_happens(n):
     wait("the end of listening", lambda: listening(n) == 0, 3)
 
 
+@node.leaves_xlbd
 def each_gets_its_own(n):
     up(n, listen="tcp/80, udp/53")
     client = Client(n)
@@ -159,6 +161,7 @@ def each_gets_its_own(n):
     wait("the end of listening", lambda: listening(n) == 0, 3)
 
 
+@node.leaves_xlbd
 def a_rare_one_among_many(n):
     """Thousands of others a second do not hide a single drop."""
     up(n, listen="tcp/80, udp/53")
@@ -179,6 +182,7 @@ def a_rare_one_among_many(n):
     every.close()
 
 
+@node.leaves_xlbd
 def only_so_many_readers(n):
     up(n)
     readers = [Reader(n) for _ in range(8)]
@@ -193,6 +197,7 @@ def only_so_many_readers(n):
         r.close()
 
 
+@node.leaves_xlbd
 def one_that_stops_reading(n):
     """It costs nothing but its events; the others get theirs."""
     up(n)
@@ -261,6 +266,7 @@ def reload_while_reading(n):
     r.close()
 
 
+@node.leaves_xlbd
 def text_and_count(n):
     up(n)
     client = Client(n)
@@ -439,9 +445,9 @@ def drain_waits(n):
 
 
 CASES = [drain_waits, lookup_says_what_packets_do, lists_are_as_documented,
-         said_as_it_happens, each_gets_its_own,
-         a_rare_one_among_many, only_so_many_readers, one_that_stops_reading,
-         daemon_ends, reload_while_reading, text_and_count]
+         each_gets_its_own, a_rare_one_among_many, said_as_it_happens,
+         text_and_count, only_so_many_readers, one_that_stops_reading,
+         daemon_ends, reload_while_reading]
 
 
 def main():
