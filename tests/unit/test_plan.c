@@ -557,12 +557,12 @@ reconcile(struct world *w, struct maps *m, struct ring_cache *rc)
 	struct state found, wanted;
 	struct promise pr = { .rc = rc };
 	struct plan p;
-	struct maps *copy;
+	static struct maps copy;
 	bool idle;
 
 	/* the rings found are those before the plan, not what it makes */
-	copy = arena_dup(a, m, sizeof(*m));
-	maps_read(copy, a, &found);
+	copy = *m;
+	maps_read(&copy, a, &found);
 	if (w != NULL)
 		world_state(w, &found, a, &wanted);
 	else
