@@ -15,12 +15,17 @@ AM_TESTS_ENVIRONMENT = CMOCKA_MESSAGE_OUTPUT=TAP; \
 # with sanitizers and the second in the other one. The longest first: several run
 # at a time, and the last one alone costs most.
 SANITIZER_TESTS = $(DAEMON_TESTS) $(DECAP_TESTS) $(PROG_TESTS) $(CTL_TESTS) \
-	$(BIRD_TESTS) $(BENCH_TESTS) $(KERN_TESTS) $(MODEL_TESTS) \
+	$(BIRD_TESTS) $(KERN_TESTS) $(MODEL_TESTS) \
 	$(FUZZ_TESTS) $(COMPILER_TESTS)
 
-# They compute tables with code that the first list goes through as well, or look
-# at the sources: four times the time would show nothing else.
-OPTIMISED_TESTS = $(FIGURE_TESTS) $(SCRIPT_TESTS) $(DOC_TESTS)
+# They compute tables with code that the first list goes through as well, count what
+# the kernel executes, or look at the sources: four times the time would show nothing
+# else.
+OPTIMISED_TESTS = $(FIGURE_TESTS) $(BENCH_TESTS) $(SCRIPT_TESTS) $(DOC_TESTS)
+
+# `./setup check` also runs it in the other build, with all its frames; in the one with
+# sanitizers a tenth of so many does, and others.
+BOTH_TESTS = tests/prog/differ
 
 # What `./setup check --long` also runs in the other build: these are code of ours
 # and no more, or files that our code reads and prints. All else is system calls, the
@@ -28,18 +33,16 @@ OPTIMISED_TESTS = $(FIGURE_TESTS) $(SCRIPT_TESTS) $(DOC_TESTS)
 COMPILER_TESTS = $(UNIT_TESTS) $(IO_TESTS) $(GOLDEN_TESTS) tests/unit_file.sh
 
 # What is worth a run out of a tarball, without root: do they find their files, do
-# those that want root say so. The others compute for long wherever they run.
-DIST_TESTS = tests/unit/test_bird_config tests/unit/test_maglev $(GOLDEN_TESTS) \
+# those that want root say so. The others compute for long wherever they run, and so
+# does Prometheus with our alerts.
+DIST_TESTS = tests/unit/test_bird_config tests/unit/test_maglev \
+	$(filter-out tests/golden/alerts.py,$(GOLDEN_TESTS)) \
 	tests/layers.sh tests/mutants.sh tests/readme.sh tests/spdx.sh \
 	$(CTL_TESTS) $(BIRD_TESTS) tests/kern/test_vlan $(DOC_TESTS)
 
 .PHONY: check-programs
 check-programs: all
 	$(MAKE) $(AM_MAKEFLAGS) $(EXTRA_PROGRAMS)
-# Those that compute for longer than they are compiled, see check_tree() in setup.
-LONG_RUNNING = tests/bench/bench tests/prog/differ
-.PHONY: long-programs
-long-programs: $(LONG_RUNNING)
 
 # Automake cleans all programs but these.
 CLEANFILES += $(EXTRA_PROGRAMS)
