@@ -62,6 +62,10 @@ void offload_restore(int saved_fd, uint32_t ifindex);
 void prog_why(const struct prog *p, const char *name, uint32_t ifindex,
     uint32_t flags, int err, char *buf, size_t size);
 
+/* What helps against it, by what the kernel said, or "". */
+void prog_hint(const struct prog *p, const char *name, uint32_t ifindex,
+    uint32_t flags, int err, const char *kernel, char *buf, size_t size);
+
 /* prog_grow.c */
 void grow_close(struct prog *p);
 

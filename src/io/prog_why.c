@@ -191,8 +191,8 @@ says(const char *kernel, const char *word)
 	return strcasestr(kernel, word) != NULL;
 }
 
-static void
-hint(const struct prog *p, const char *name, uint32_t ifindex, uint32_t flags,
+void
+prog_hint(const struct prog *p, const char *name, uint32_t ifindex, uint32_t flags,
     int err, const char *kernel, char *buf, size_t size)
 {
 	uint32_t mtu = mtu_of(name);
@@ -209,6 +209,9 @@ hint(const struct prog *p, const char *name, uint32_t ifindex, uint32_t flags,
 	    (mtu > SINGLE_BUFFER_MTU && !p->frags && err != EOPNOTSUPP))
 		snprintf(buf, size, "the MTU is %u, and at most about %u fits "
 		    "one buffer", mtu, SINGLE_BUFFER_MTU);
+	else if (says(kernel, "lro") || says(kernel, "gro_hw"))
+		snprintf(buf, size, "frames are put together before XDP sees "
+		    "them: ethtool -K %s lro off gro_hw off", name);
 	else if (says(kernel, "queue") || says(kernel, "ring") ||
 	    says(kernel, "channel"))
 		snprintf(buf, size, "XDP needs queues of its own: see "
@@ -226,7 +229,7 @@ prog_why(const struct prog *p, const char *name, uint32_t ifindex,
 	char kernel[160], tip[160];
 
 	ask_kernel(p, ifindex, flags, kernel, sizeof(kernel));
-	hint(p, name, ifindex, flags, err, kernel, tip, sizeof(tip));
+	prog_hint(p, name, ifindex, flags, err, kernel, tip, sizeof(tip));
 	snprintf(buf, size, "%s, %s: %s%s%s%s%s%s", driver_name(name, &info),
 	    flags == XDP_FLAGS_DRV_MODE ? "native" : "generic", strerror(err),
 	    *kernel != '\0' ? ": " : "", kernel, *tip != '\0' ? " (" : "", tip,

@@ -282,6 +282,53 @@ a_driver_that_refuses_is_quoted(void **state)
 	prog_close(p);
 }
 
+/* What drivers say, and what is said to do about it. */
+static void
+each_refusal_has_its_remedy(void **state)
+{
+	static const struct {
+		const char *kernel, *remedy;
+		int err;
+	} row[] = {
+		{ "veth: XDP expects number of rx queues not less than peer "
+		    "tx queues", "see ethtool -l e0", ENOSPC },
+		{ "Not enough XDP rings available", "see ethtool -l e0",
+		    ENOMEM },
+		{ "MTU too large w/ XDP enabled", "the MTU is 1500", EINVAL },
+		{ "XDP is not allowed with LRO", "ethtool -K e0 lro off",
+		    EINVAL },
+		{ "Can't set XDP while host is implementing GRO_HW/CSUM, "
+		    "disable GRO_HW/CSUM first", "gro_hw off", EOPNOTSUPP },
+		{ "", "`xdp: generic` works, slowly", EOPNOTSUPP },
+		{ "", NULL, EIO },
+	};
+	struct prog_config c = config();
+	struct prog *p = open_with(&c);
+	struct prog_link out;
+	char buf[160];
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		prog_hint(p, "e0", if_nametoindex("e0"), XDP_FLAGS_DRV_MODE,
+		    row[i].err, row[i].kernel, buf, sizeof(buf));
+		if (row[i].remedy == NULL ? *buf != '\0' :
+		    strstr(buf, row[i].remedy) == NULL)
+			fail_msg("%s: %s", row[i].kernel, buf);
+	}
+	/* one that a driver of this machine does say */
+	run("ip link add e2 numrxqueues 1 numtxqueues 1 type veth peer "
+	    "name p2 numrxqueues 4 numtxqueues 4");
+	run("ip link set e2 up");
+	assert_int_equal(attach(p, "e2", XDP_MODE_NATIVE, &out), -1);
+	print_message("# %s\n", out.why);
+	assert_non_null(strstr(out.why, "veth, native: "));
+	assert_non_null(strstr(out.why, "XDP needs queues of its own: see "
+	    "ethtool -l e2"));
+	run("ip link del e2");
+	prog_close(p);
+}
+
 /* An XDP program of somebody else. */
 static int
 other_program(void)
@@ -825,6 +872,7 @@ main(void)
 		CASE(an_interface_is_attached_and_adopted),
 		CASE(modes_change_and_gro_comes_back),
 		CASE(a_driver_that_refuses_is_quoted),
+		CASE(each_refusal_has_its_remedy),
 		CASE(a_foreign_program_is_left_alone),
 		CASE(links_that_are_lost_are_made_again),
 		CASE(another_build_is_replaced_without_a_gap),
