@@ -195,6 +195,10 @@ class Program:
             answers.append(answer)
         return answers if len(lines) > 1 else answers[0]
 
+    def on_cpus(self, cpus):
+        """Packets come there."""
+        os.sched_setaffinity(self.process.pid, cpus)
+
     def put(self, offset, data):
         """Into struct xlb_tables."""
         self.ask(f"put tables {offset} {data.hex()}")

@@ -3,6 +3,7 @@
 """The packet program, packet by packet, in the kernel and compiled for this
 machine. What has to come out is built with scapy."""
 
+import itertools
 import os
 import random
 import struct
@@ -797,6 +798,27 @@ def fragments_that_do_not_belong(p):
     assert p.run(framed(bytes(inner)))[2] == "forward"
 
 
+def fragments_on_two_cpus(p):
+    """What one has seen, the other one knows."""
+    cpus = os.sched_getaffinity(0)
+    if p.slow or len(cpus) < 2:
+        return
+    p.slots_all(1, 1)
+    try:
+        for ident, (f, first_on) in enumerate(itertools.product(
+                (4, 6), sorted(cpus)), 9000):
+            inner = packet(f, UDP, payload=bytes(900))
+            first, *later = pieces(inner, ident)
+            p.on_cpus({first_on})
+            p.forward(framed(first), QUIC + 10 * (f == 6), 1, len(first))
+            p.on_cpus(cpus - {first_on})
+            for piece in later:
+                same(p.forward(framed(piece), QUIC + 10 * (f == 6), 1,
+                               len(piece)), wrapped(piece, 1, of=inner))
+    finally:
+        p.on_cpus(cpus)
+
+
 def ipv4_options(p):
     p.slots_all(1, 1)
     for words in range(1, 11):
@@ -1109,6 +1131,14 @@ def gue(p):
                 at = (20 if f == 4 else 40) + (16 if proto == TCP else 6)
                 none[at:at + 2] = b"\0\0"
                 goes(bytes(none), True)
+                if not six:
+                    continue
+                # the outer one comes to 0, which would say that there is none
+                none = bytearray(packet(f, proto, payload=bytes(334), **k))
+                none[at:at + 2] = b"\0\0"
+                none[-2:] = gue_wrapped(bytes(none), 3)[60:62]
+                assert gue_wrapped(bytes(none), 3)[60:62] == b"\xff\xff"
+                goes(bytes(none), True)
             # bytes behind the datagram
             odd = bytearray(packet(f, UDP, payload=rng.randbytes(50), **k))
             struct.pack_into(">H", odd, (20 if f == 4 else 40) + 4, 40)
@@ -1239,9 +1269,8 @@ CASES = [every_form, exact_port_beats_any, the_hash_selects_the_slot,
          tcp_flags, the_mtu_is_kept, out_by_another_interface, vlans,
          what_is_for_others_passes, other_protocols, ports_without_service,
          echo, every_checksum, icmp_errors, icmp_errors_about_nothing,
-         fragments, fragments_that_do_not_belong, ipv4_options,
-         ipv6_extension_headers,
-         martians, no_backend,
+         fragments, fragments_that_do_not_belong, fragments_on_two_cpus,
+         ipv4_options, ipv6_extension_headers, martians, no_backend,
          no_neighbor, too_big, gue, l2, other_ways_to_forward, probing,
          too_big_is_limited]
 
