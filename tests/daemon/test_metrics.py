@@ -10,6 +10,7 @@ import re
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import time
@@ -18,11 +19,13 @@ import net
 import node
 import scrape
 from node import VIP, check, tap, wait
+from pinned import map_open
 from scrape import ask, wait_metric
 
 ON = "metrics: {listen: 127.0.0.1:9555}"
 CHECK = ("checks: {c: {type: tcp, port: 9, via: direct, interval: 100ms, "
          "fall: 2}}")
+FLAGS = 78      # in struct xlb_settings
 
 
 def configure(n, metrics=ON, **kw):
@@ -413,6 +416,42 @@ def no_answer(n):
     wait("an answer", lambda: scrape.answers(n))
 
 
+def surge(n):
+    """Of what packets are counted as, to the word that they go by, and back. A
+    reload does not end it."""
+    up(n)
+    given = [0, 0]
+
+    def count(sampled, unknown):
+        """On each processor, as the program does."""
+        given[0] += sampled
+        given[1] += unknown
+        value = struct.pack("=13Q", *[0] * 6, *given, *[0] * 5)
+        node.run("bpftool", "map", "update", "pinned", n.bpf / "flow_stats",
+                 "key", *[0] * 4, "value", *value)
+
+    def on():
+        with map_open(n.bpf / "tables", 192) as tables:
+            return struct.unpack_from("=H", tables, FLAGS)[0]
+
+    def seen(sampled, unknown, flag):
+        count(sampled, unknown)
+        return on() == flag
+    wait("a surge", lambda: seen(2000, 100, 1))
+    table = n.status()["flow_table"]
+    check(table["surge"] and table["surge_since"], table)
+    check("5.0 % of the sampled ones are unknown" in n.said(), n.said())
+    wait_metric(n, 1, "xlb_flow_surge")
+    reload(n)
+    check(on() == 1, "a reload ends it")
+    wait("a second", lambda: scrape.scrape(n).get(
+        "xlb_flow_surge_seconds_total") >= 1)
+    wait("its end", lambda: seen(20000, 0, 0))
+    check("as before: the flows are known" in n.said(), n.said())
+    wait_metric(n, 0, "xlb_flow_surge")
+    check(not n.status()["flow_table"]["surge"], n.status()["flow_table"])
+
+
 # ---- where it listens -------------------------------------------------
 
 def moves(n):
@@ -451,4 +490,5 @@ def taken(n):
 if __name__ == "__main__":
     sys.exit(node.main([
         form, promtool, methods, asked_once, slow, drips, no_answer, dies, process,
-        state, packets, reloads, drift, restarts, removed, moves, taken]))
+        state, packets, reloads, drift, restarts, removed, surge, moves,
+        taken]))

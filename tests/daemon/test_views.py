@@ -374,8 +374,12 @@ def lookup_says_what_packets_do(n):
               not got["entry"]["confirmed"] and got["entry"]["age"] < 30, got)
     check(look(45000, "udp", 443)["entry"] is None, "UDP in a stable slot")
     # what moves keeps its flows
-    check(n.xlb("drain", "web/a")[0] == 0)
     moved = [p for p in ports if before[p] == "a"]
+    told = json.loads(n.xlb("diff", "-", "--json", input=n.file.read_text()
+                            .replace("10.0.1.11}", "10.0.1.11, state: drain}"))
+                      [1])["pools"][0]
+    check(told["flows_moved"] == len(moved), told, moved)
+    check(n.xlb("drain", "web/a")[0] == 0)
     for port in ports:
         got = look(port)
         check((got["backend"], got["cur"], got["lookup"]) ==
@@ -394,7 +398,7 @@ def lookup_says_what_packets_do(n):
     ring = rings["rings"][0]
     check([b["slots"] for b in ring["backends"]] == [0, 65537] and
           ring["lookup"] == ring["prev"] == ring["moved"] in (32768, 32769) and
-          ring["empty"] == 0, ring)
+          ring["moved"] == told["slots_moved"] and ring["empty"] == 0, ring)
     check(ring["fingerprint"] == n.status()["pools"][0]["fingerprint"])
     flows = json.loads(n.xlb("flows", "--json")[1])
     want = documented("flows")[0]
