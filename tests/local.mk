@@ -48,7 +48,7 @@ check-programs: all
 CLEANFILES += $(EXTRA_PROGRAMS)
 
 SCRIPT_TESTS = tests/headers.sh tests/layers.sh tests/mutants.sh \
-	tests/readme.sh tests/spdx.sh
+	tests/readme.sh tests/setup.sh tests/spdx.sh
 DOC_TESTS = tests/doc/newcomer.sh tests/doc/examples.py tests/doc/manuals.py \
 	tests/doc/promises.py
 EXTRA_DIST += $(DOC_TESTS) $(SCRIPT_TESTS) tests/tally.py tests/tap.sh
