@@ -67,13 +67,15 @@ def test_vip_without_route_is_unreachable(network):
     assert [r.ok for r in got] == [False] * 3
 
 
-STRANGER = """
+OTHER_NAMES = """
 import sys; sys.path.insert(0, %r)
 import lab, os, signal
 lab.RUN, lab.PREFIX = lab.RUN.with_name("xlbf-self"), "xlbfs-"
 lab.BPF_PREFIX = "xlb_fs_"
 lab.SESSIONS, lab.KEPT = lab.RUN / "sessions", lab.RUN / "kept"
 lab.MADE_NETNS = lab.RUN / "made-netns"
+""" % os.path.dirname(__file__)
+STRANGER = OTHER_NAMES + """
 def die(): os.kill(os.getpid(), signal.SIGKILL)
 l = lab.Lab(print)
 l.open()
@@ -82,7 +84,7 @@ l.open()
 
 def stranger(code):
     return subprocess.run(
-        [sys.executable, "-c", STRANGER % os.path.dirname(__file__) + code],
+        [sys.executable, "-c", STRANGER + code],
         capture_output=True, text=True, timeout=30, check=False)
 
 
