@@ -57,8 +57,6 @@ struct bench {
 	uint32_t repeat;
 	bool frags;
 	const char *json, *object, *program, *hook;
-	FILE *out;
-	size_t rows;		/* written to `out` */
 	size_t loads;
 	double ack[FLOWS_MAX];	/* net, by number of flows; 0: not measured */
 };
@@ -215,12 +213,7 @@ row_print(struct bench *b, const struct bench_case *c, uint32_t flows,
 			budget_print(b, c, flows, net, floor);
 		}
 		printf("\n");
-		if (b->out == NULL)
-			continue;
-		fprintf(b->out, "%s\n {\"case\": \"%s\", \"flows\": %u, "
-		    "\"program\": \"%s\", \"ns\": %.1f, \"net_ns\": %.1f}",
-		    b->rows++ > 0 ? "," : "", c->name, flows, side[i].name,
-		    side[i].figure, net);
+		json_row(c->name, flows, side[i].name, side[i].figure, net);
 	}
 	fflush(stdout);
 }
@@ -312,11 +305,17 @@ bench_run(struct bench *b, const struct object *other)
 {
 	const struct bench_case *c;
 	size_t i, f;
+	double ns;
 
 	for (i = 0; i < bench_cases; i++) {
 		c = &bench_case[i];
 		if (!b->chosen[i])
 			continue;
+		if (c->run != NULL) {
+			ns = ring_row(c);
+			json_row(c->name, 0, "xlb", ns, ns);
+			continue;
+		}
 		for (f = 0; f < b->nflows; f++)
 			if (row_open(b, c, b->flows[f], other) != 0)
 				return -1;
@@ -337,28 +336,15 @@ bench(struct bench *b)
 	int e = 0;
 
 	libbpf_set_print(quiet);
-	if (b->json != NULL) {
-		b->out = fopen(b->json, "w");
-		if (b->out == NULL) {
-			fprintf(stderr, "bench: %s: %s\n", b->json,
-			    strerror(errno));
-			return EXIT_FAILED;
-		}
-		fprintf(b->out, "[");
-	}
+	if (b->json != NULL && json_open(b->json) != 0)
+		return EXIT_FAILED;
 	if (b->object != NULL)
 		e = object_open(&other, b->object, b->program, b->frags);
 	if (e == 0)
 		e = bench_run(b, &other);
 	object_close(&other);
-	if (b->out != NULL) {
-		fprintf(b->out, "\n]\n");
-		if (fclose(b->out) != 0) {
-			fprintf(stderr, "bench: %s: %s\n", b->json,
-			    strerror(errno));
-			e = -1;
-		}
-	}
+	if (json_close(b->json) != 0)
+		e = -1;
 	return e == 0 ? EXIT_DONE : EXIT_FAILED;
 }
 

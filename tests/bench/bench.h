@@ -18,6 +18,8 @@ struct bench_case {
 	int action;		/* what xlb says to such a frame */
 	const char *what;
 	unsigned flags;		/* BENCH_* */
+	void (*run)(void);	/* no packet: this is timed, whatever the flows */
+	double most_ms;		/* that it may take */
 };
 #define BENCH_LOOKUP	1	/* in every slot */
 #define BENCH_BUDGET	2	/* of new entries, as xlbd has it */
@@ -55,6 +57,17 @@ int tables_open(const struct bench_case *c, uint32_t flows, bool frags,
     uint32_t *insns);
 uint64_t tables_confirmed(void);	/* entries, not closing */
 uint32_t tables_budget(void);	/* of new entries in a window */
+
+/* What `run` may be, and its row: the ns that it took. */
+void ring_build(void);
+void ring_health(void);
+double ring_row(const struct bench_case *c);
+
+/* The file of --json. 0, or -1 after saying why. */
+int json_open(const char *file);
+void json_row(const char *name, uint32_t flows, const char *program, double ns,
+    double net);
+int json_close(const char *file);
 
 /* Somebody else's object, its maps pinned for the hook that fills them. */
 struct object {

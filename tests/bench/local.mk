@@ -9,6 +9,7 @@ EXTRA_PROGRAMS += tests/bench/bench
 tests_bench_bench_SOURCES = tests/bench/bench.c tests/bench/bench.h \
 	tests/bench/frame.h tests/bench/cases.c tests/bench/tables.c \
 	tests/bench/object.c tests/bench/count.c tests/bench/count.h \
+	tests/bench/json.c tests/bench/rings.c \
 	tests/bench/machine.c tests/bench/machine.h \
 	tests/bench/machine_map.c tests/bench/machine_map.h tests/prog/engine_bpf.c tests/prog/engine_stats.c \
 	tests/prog/engine.h
@@ -18,7 +19,7 @@ tests_bench_bench_CPPFLAGS = $(AM_CPPFLAGS) $(LIBBPF_CFLAGS) \
 tests_bench_bench_LDADD = libxlbcore.a $(LIBBPF_LIBS)
 tests/bench/bench-bench.$(OBJEXT): $(BENCH_SKELETON)
 tests/bench/bench-count.$(OBJEXT): $(BENCH_SKELETON)
-tests/prog/bench-engine_bpf.$(OBJEXT): bpf/xlb.skel.h
+tests/prog/bench_bench-engine_bpf.$(OBJEXT): bpf/xlb.skel.h
 
 bench: tests/bench/bench$(EXEEXT)
 	tests/bench/bench $(BENCH_FLAGS)

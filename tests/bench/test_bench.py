@@ -96,6 +96,19 @@ def frames_of_several_buffers():
     assert set(by) == {("ack", 7, p) for p in ("driver", "floor", "xlb")}
 
 
+def rings_are_timed():
+    """They have no flows: a row each, whatever is asked for."""
+    text, by = rows("--case", "ring,pass,health", "--flows", "1,20", *SHORT)
+    for case, budget in (("ring", "1.5"), ("health", "1.0")):
+        r = by.pop((case, 0, "xlb"))
+        assert 1e4 < r["ns"] == r["net_ns"] < 1e9, r
+        said = re.search(rf"^{case} +([\d.]+) ms, .* of {budget} ms(: missed)?$",
+                         text, re.MULTILINE)
+        assert abs(float(said[1]) - r["ns"] / 1e6) < 0.001, (text, r)
+        assert (r["ns"] / 1e6 > float(budget)) == bool(said[2]), (text, r)
+    assert {c for c, _, _ in by} == {"pass"}, by
+
+
 def another_object():
     needs_root()
     with tempfile.TemporaryDirectory() as directory:
@@ -137,7 +150,7 @@ def mistakes():
 def main():
     tap = Tap()
     for case in (each_case_and_program, frames_of_several_buffers,
-                 another_object, mistakes):
+                 rings_are_timed, another_object, mistakes):
         tap.case(case.__name__, case)
     return tap.end()
 
