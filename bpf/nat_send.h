@@ -536,7 +536,6 @@ xlb_nat_reply(struct sys_ctx *ctx, __u64 flow, __u64 packet, __u64 to)
 static __always_inline int
 nat_any(struct sys_ctx *ctx, __u64 flow, __u64 service, __u64 packet, __u64 to)
 {
-	const struct xlb_rare *r;
 	int action;
 
 	action = to >> 24 & OTHER_REPLY ? xlb_nat_reply(ctx, flow, packet, to) :
@@ -546,11 +545,7 @@ nat_any(struct sys_ctx *ctx, __u64 flow, __u64 service, __u64 packet, __u64 to)
 		to |= OTHER_TO(0, 0, OTHER_AGAIN);
 		action = xlb_nat(ctx, flow, service, packet, to);
 	}
-	if (action != OTHER_TOO_BIG)
-		return action;
-	r = rare_get();
-	return r == NULL ? XDP_DROP :
-	    xlb_too_big(ctx, packet, service, to >> 24, r->at);
+	return other_end(ctx, service, packet, to, action);
 }
 
 #endif

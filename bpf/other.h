@@ -50,7 +50,7 @@ other_again(struct other *o, __u64 packet)
 #define OTHER_QUOTE6 (1280 - PARSE_IP6_LEN - 8)
 #define OTHER_TOS 0xc0		/* RFC 1812: internetwork control */
 
-enum { OTHER_TOO_BIG = -3 };	/* no action: see other() */
+enum { OTHER_TOO_BIG = -3 };	/* no action: see other_end() */
 
 /* Where a transport header has its checksum; 0: none that we know. */
 static __always_inline __u32
@@ -368,11 +368,11 @@ xlb_too_big(struct sys_ctx *ctx, __u64 packet, __u64 service, __u32 flags,
 	return reason == XLB_REASON_TOO_BIG ? XDP_TX : XDP_DROP;
 }
 
-/* Sends, or says why not; the action. */
+/* What sends has said. Of OTHER_TOO_BIG the client is told; the action. */
 static __always_inline int
-other(struct sys_ctx *ctx, __u64 flow, __u64 service, __u64 packet, __u64 to)
+other_end(struct sys_ctx *ctx, __u64 service, __u64 packet, __u64 to,
+    int action)
 {
-	int action = xlb_other(ctx, flow, service, packet, to);
 	const struct xlb_rare *r;
 
 	if (action != OTHER_TOO_BIG)
@@ -380,6 +380,14 @@ other(struct sys_ctx *ctx, __u64 flow, __u64 service, __u64 packet, __u64 to)
 	r = rare_get();
 	return r == NULL ? XDP_DROP :
 	    xlb_too_big(ctx, packet, service, to >> 24, r->at);
+}
+
+/* Sends, or says why not; the action. */
+static __always_inline int
+other(struct sys_ctx *ctx, __u64 flow, __u64 service, __u64 packet, __u64 to)
+{
+	return other_end(ctx, service, packet, to,
+	    xlb_other(ctx, flow, service, packet, to));
 }
 
 #endif
