@@ -119,26 +119,32 @@ nat_error_rewrite(const struct nat *n, __u32 at, const __u8 *src,
 	return PKT_NEXT;
 }
 
-int xlb_nat_requote(struct sys_ctx *ctx, __u64 packet, __u64 to, __u32 at);
+/* In the place of a row's number: there is none, the packet ends so. */
+#define NAT_END(reason) (1U << 31 | (reason))
+#define NAT_END_REASON(at) ((at) & 0xff)
+
+__u32 xlb_nat_requote(struct sys_ctx *ctx, __u64 packet, __u64 to, __u32 at);
 
 /*
  * The error that is described so and what it quotes become what the receiver of
  * row `at` knows of: to a backend from the address that it knows the client by,
  * to a client from the VIP, since who else there is behind that is not its
- * business. 0; or -1: it may be half done.
+ * business. The row's number; or NAT_END(): it may be half done.
  */
-__noinline int
+__noinline __u32
 xlb_nat_requote(struct sys_ctx *ctx, __u64 packet, __u64 to, __u32 at)
 {
 	const struct xlb_nat *row = nat_row(at);
 	struct xlb_rare *r = rare_get();
 	struct nat n = { 0 };
+	enum xlb_reason reason = nat_error_again(&n, ctx, packet, to);
 	const __u8 *src, *dst;
 	__be32 ports;
 
-	if (r == NULL || row == NULL ||
-	    nat_error_again(&n, ctx, packet, to) != PKT_NEXT)
-		return -1;
+	if (r == NULL || row == NULL)
+		return NAT_END(XLB_REASON_NO_BACKEND);
+	if (reason != PKT_NEXT)
+		return NAT_END(reason);
 	if (n.flags & OTHER_REPLY) {
 		src = row->vip;
 		dst = row->client;
@@ -149,8 +155,8 @@ xlb_nat_requote(struct sys_ctx *ctx, __u64 packet, __u64 to, __u32 at)
 		    (XLB_BACKENDS - 1)].addr;
 		ports = row->back;
 	}
-	return nat_error_rewrite(&n, r->quote, src, dst, ports) == PKT_NEXT ?
-	    0 : -1;
+	reason = nat_error_rewrite(&n, r->quote, src, dst, ports);
+	return reason == PKT_NEXT ? at : NAT_END(reason);
 }
 
 /* Where the receiver is reached. */
@@ -180,7 +186,7 @@ nat_error_send(struct nat *n)
 int xlb_nat_error(struct sys_ctx *ctx, __u64 service, __u64 packet, __u64 to,
     __u32 at);
 
-/* Sends what the one before has made; the action. */
+/* Sends what the one before has made, if that gave a row; the action. */
 __noinline int
 xlb_nat_error(struct sys_ctx *ctx, __u64 service, __u64 packet, __u64 to,
     __u32 at)
@@ -192,7 +198,7 @@ xlb_nat_error(struct sys_ctx *ctx, __u64 service, __u64 packet, __u64 to,
 	n.p.service = service;
 	reason = nat_error_again(&n, ctx, packet, to);
 	if (n.row == NULL)
-		reason = XLB_REASON_NO_BACKEND;
+		reason = NAT_END_REASON(at);
 	else if (reason == PKT_NEXT)
 		reason = nat_error_send(&n);
 	if (reason == XLB_REASON_FORWARD)
@@ -218,8 +224,8 @@ nat_error(struct sys_ctx *ctx, __u64 flow, __u64 service, __u64 packet,
 
 	if (at == NAT_NONE && (to >> 24 & OTHER_REPLY))
 		return nat_pass();
-	if (at != NAT_NONE && xlb_nat_requote(ctx, packet, to, at) != 0)
-		at = NAT_NONE;
+	at = at == NAT_NONE ? NAT_END(XLB_REASON_NO_BACKEND) :
+	    xlb_nat_requote(ctx, packet, to, at);
 	return xlb_nat_error(ctx, service, packet, to, at);
 }
 

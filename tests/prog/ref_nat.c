@@ -95,8 +95,8 @@ port_choose(const struct ref_config *c, const struct ref_state *s,
 		for (at = 0; !may[at] || nth-- > 0; at++)
 			;
 		f->source = at;
-		f->port = FIRST_PORT + (unsigned)((p->flow >> 32) + i * 2531) %
-		    PORTS;
+		f->port = FIRST_PORT + (unsigned)((p->flow >> 32) +
+		    i * 2531) % PORTS;
 		if (!port_taken(s, f))
 			return true;
 	}
@@ -357,8 +357,10 @@ error_to_backend(const struct ref_config *c, struct ref_state *s,
 	const struct ref_hop *hop;
 	unsigned reason;
 
-	if (f == NULL || last_hop(p))
+	if (f == NULL)
 		return XLB_REASON_NO_BACKEND;
+	if (last_hop(p))
+		return XLB_REASON_ENCAP_FAILED;
 	hop = way_to(c, p, f->backend, &reason);
 	if (reason != REF_NEXT)
 		return reason;
@@ -444,7 +446,7 @@ to_client(const struct ref_config *c, const struct ref_state *s,
 	memcpy(hop.mac, f->mac, 6);
 	memcpy(hop.own_mac, door->own_mac, 6);
 	if (p->error && last_hop(p))
-		return XLB_REASON_NO_BACKEND;
+		return XLB_REASON_ENCAP_FAILED;
 	if (p->total > hop.mtu)
 		return p->error ? XLB_REASON_TOO_BIG_NO_DF :
 		    ref_too_big(s, p, hop.mtu, out);

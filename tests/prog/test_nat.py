@@ -16,7 +16,7 @@ except ImportError:
     print("1..0 # SKIP scapy is missing (Debian: python3-scapy)")
     sys.exit(0)
 
-from rig import (LOCAL, NAT, REDIRECT, SOURCE, TCP, TX, UDP, VIP_SOURCE,
+from rig import (DROP, LOCAL, NAT, REDIRECT, SOURCE, TCP, TX, UDP, VIP_SOURCE,
                  KEEPS, MEMBER, Program, Skip, Tap, flow_hash, short, wire)
 
 VIP = {4: "203.0.113.10", 6: "2001:db8:5::10"}
@@ -365,6 +365,27 @@ def errors_to_the_backend(p):
             inner = l3(f, far, VIP[f]) / too_big(f) / \
                 Raw(bytes(other.answered()))
             p.expect(frame(inner), "no_backend", other.service)
+
+
+def errors_at_their_last_hop(p):
+    """They end here, for that reason: their flow is known, its backend there."""
+    for f in (4, 6):
+        flow = Flow(p, f, sport=42750)
+        flow.send()
+        far = "198.51.100.1" if f == 4 else "2001:db8:aa::1"
+        for ttl in (0, 1, 2):
+            inner = l3(f, far, VIP[f], ttl) / too_big(f) / \
+                Raw(bytes(flow.answered()))
+            back = l3(f, far, NODE[f], ttl) / too_big(f) / \
+                Raw(bytes(flow.translated()))
+            if ttl == 2:
+                p.forward(frame(inner), flow.service, flow.to, len(inner),
+                          why="icmp_error")
+                assert p.run(frame(back))[2] == "icmp_error"
+                continue
+            p.expect(frame(inner), "encap_failed", flow.service)
+            got, _, reason, _, _ = p.run(frame(back))
+            assert (got, reason) == (DROP, "encap_failed"), reason
 
 
 def too_big(f):
@@ -764,7 +785,8 @@ def others_are_untouched(p):
 CASES = [both_directions, port_of_the_backend, same_port_again,
          checksums_of_udp, fields_that_stay, hops_run_out,
          options_and_extensions, tags, padding, router_changes,
-         errors_to_the_backend, errors_to_the_client, answers_too_big,
+         errors_to_the_backend, errors_to_the_client,
+         errors_at_their_last_hop, answers_too_big,
          fragments, what_the_host_gets, states, lives, backend_dies, by_source,
          several_addresses, no_two_have_one_port, no_address_of_ours,
          other_family, vip_that_is_ours, probes_of_the_table,
