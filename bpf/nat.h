@@ -24,6 +24,8 @@ struct {
 } nat SEC(".maps");
 
 #define NAT_NONE (~0U)		/* no row */
+#define NAT_BUSY (~1U)		/* none yet: another CPU is at it */
+#define NAT_WAIT 256		/* looks at what that makes: some microseconds */
 
 static __always_inline struct xlb_nat *
 nat_row(__u32 at)
@@ -235,11 +237,12 @@ nat_drop(struct xlb_nat *row, __u64 was, __u32 tick)
 	nat_write(row, was, XLB_NAT_GONE | tick);
 }
 
-int xlb_nat_alone(__u64 hash, __u64 word, __u32 mine);
+__u32 xlb_nat_other(__u64 hash, __u64 word, __u32 mine);
 
-/* True if row `mine` is the only one with this hash. */
-__noinline int
-xlb_nat_alone(__u64 hash, __u64 word, __u32 mine)
+/* Another row than `mine` with this hash: NAT_NONE if there is none, NAT_BUSY if
+ * it is not whole, else its number. */
+__noinline __u32
+xlb_nat_other(__u64 hash, __u64 word, __u32 mine)
 {
 	const struct xlb_nat *row;
 	__u32 i, at;
@@ -254,9 +257,9 @@ xlb_nat_alone(__u64 hash, __u64 word, __u32 mine)
 		if (w == 0)
 			break;
 		if (at != mine && ((w ^ word) & XLB_NAT_SAME) == 0)
-			return 0;
+			return w & XLB_NAT_BUSY ? NAT_BUSY : at;
 	}
-	return 1;
+	return NAT_NONE;
 }
 
 static __always_inline int
@@ -287,7 +290,8 @@ __u32 xlb_nat_claim(__u64 hash, __u64 word);
 /*
  * A place for a row with this hash: BUSY, its number. NAT_NONE: there is one
  * already, or no room on its way. Two CPUs that claim for the same hash both see
- * the other's: at least one gives up.
+ * the other's, so at least one gives up: NAT_BUSY, as for one that came too late
+ * for the place.
  */
 __noinline __u32
 xlb_nat_claim(__u64 hash, __u64 word)
@@ -296,8 +300,9 @@ xlb_nat_claim(__u64 hash, __u64 word)
 	__u32 step, at;
 	__u64 was;
 
-	if (!xlb_nat_alone(hash, word, NAT_NONE))
-		return NAT_NONE;
+	at = xlb_nat_other(hash, word, NAT_NONE);
+	if (at != NAT_NONE)
+		return at == NAT_BUSY ? NAT_BUSY : NAT_NONE;
 	step = xlb_nat_free(hash);
 	if (step >= XLB_NAT_PROBE)
 		return NAT_NONE;
@@ -309,11 +314,11 @@ xlb_nat_claim(__u64 hash, __u64 word)
 	word |= XLB_NAT_BUSY | step << XLB_NAT_STEP_SHIFT;
 	if (!nat_is_free(was) ||
 	    __sync_val_compare_and_swap(&row->word, was, word) != was)
-		return NAT_NONE;
-	if (xlb_nat_alone(hash, word, at))
+		return NAT_BUSY;
+	if (xlb_nat_other(hash, word, at) == NAT_NONE)
 		return at;
 	nat_drop(row, word, XLB_NAT_USED(word));
-	return NAT_NONE;
+	return NAT_BUSY;
 }
 
 /* One of several addresses, another one with each turn. */
@@ -373,7 +378,7 @@ nat_publish(struct xlb_nat *row, const struct xlb_nat *from, __u32 peer)
 __u32 xlb_nat_port(__u64 flow, __u32 turn);
 
 /* A row for replies to the flow in `rare`, by an address and port that no other
- * has to this backend; BUSY, or NAT_NONE: try the next turn. */
+ * has to this backend; BUSY. NAT_NONE, NAT_BUSY: try the next turn. */
 __noinline __u32
 xlb_nat_port(__u64 flow, __u32 turn)
 {
@@ -404,21 +409,28 @@ xlb_nat_port(__u64 flow, __u32 turn)
 
 __u32 xlb_nat_new(__u64 flow);
 
-/* Both rows of the flow in `rare`, of which the address and port of ours and the
- * upper half of the word are missing. 0: there was no room, or no port. */
+/*
+ * Both rows of the flow in `rare`, of which the address and port of ours and the
+ * upper half of the word are missing. Where another CPU began the same flow a
+ * moment ago, its rows are waited for: the packet goes on by those. 0: there was
+ * no room, or no port, or there are rows.
+ */
 __noinline __u32
 xlb_nat_new(__u64 flow)
 {
 	struct xlb_rare *r = rare_get();
 	struct xlb_nat *row, *back;
-	__u32 at, other = NAT_NONE, i;
+	__u32 at = NAT_BUSY, other = NAT_NONE, i;
+	__u64 word;
 
 	if (r == NULL)
 		return 0;
-	at = xlb_nat_claim(flow, (flow & 0xffffffffULL << 32) | r->nat.word);
-	if (at == NAT_NONE)
+	word = (flow & 0xffffffffULL << 32) | r->nat.word;
+	for (i = 0; i < NAT_WAIT && at == NAT_BUSY; i++)
+		at = xlb_nat_claim(flow, word);
+	if (at >= NAT_BUSY)
 		return 0;
-	for (i = 0; i < XLB_NAT_TRIES && other == NAT_NONE; i++)
+	for (i = 0; i < XLB_NAT_TRIES && other >= NAT_BUSY; i++)
 		other = xlb_nat_port(flow, i);
 	row = nat_row(at);
 	if (row == NULL)

@@ -73,6 +73,10 @@ int engine_event(uint8_t *record, size_t len);
  * `backend` in struct xlb_stats; else of a row of the per-CPU map of that name.
  * 0, or -1. */
 int engine_counters(const char *name, uint32_t row, uint64_t *sum, size_t n);
+/* On this machine: called, if it is set, before a packet looks at a row of NAT's
+ * table, since there another CPU's may go on meanwhile: on another thread, one
+ * at a time. */
+extern void (*engine_nat_look)(void);
 /* Where the first three are in one CPU's memory; NULL: another name. */
 const uint64_t *engine_stats(const struct xlb_stats *s, const char *name,
     uint32_t row);

@@ -61,6 +61,10 @@ host_row_find(const void *key)
 static struct xlb_event event[XLB_EVENT_BYTES / (sizeof(struct xlb_event) + 8)];
 static size_t nevent;
 
+void (*engine_nat_look)(void);
+/* A CPU's scratch, where there is more than one: a thread is one. */
+static _Thread_local struct xlb_rare host_rare;
+
 static struct host_map *
 host_map_find(const char *name)
 {
@@ -84,6 +88,10 @@ bpf_map_lookup_elem(void *map, const void *key)
 		return found == NULL ? NULL : &found->value;
 	}
 	memcpy(&at, key, sizeof(at));
+	if (map == (void *)&rare && engine_nat_look != NULL)
+		return &host_rare;
+	if (map == (void *)&nat && engine_nat_look != NULL)
+		engine_nat_look();
 	if (map == (void *)&ring_table)
 		return at < RINGS && ring_memory[at] != NULL ?
 		    &ring_memory[at] : NULL;

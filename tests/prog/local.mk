@@ -38,6 +38,16 @@ tests_prog_differ_CPPFLAGS = $(AM_CPPFLAGS) $(LIBBPF_CFLAGS)
 tests_prog_differ_LDADD = $(LIBBPF_LIBS)
 PROG_TESTS += tests/prog/differ
 
+# Two CPUs in NAT's table, in every order.
+NAT_SITE = tests/prog/nat_site.c tests/prog/nat_site.h tests/prog/engine.h \
+	tests/prog/engine_stats.c
+EXTRA_PROGRAMS += tests/prog/nat_race
+tests_prog_nat_race_SOURCES = tests/prog/nat_race.c \
+	tests/prog/engine_host.c $(NAT_SITE)
+tests_prog_nat_race_CPPFLAGS = $(AM_CPPFLAGS)
+tests_prog_nat_race_LDADD = libxlbcore.a -lpthread
+PROG_TESTS += tests/prog/nat_race
+
 EXTRA_PROGRAMS += tests/prog/stress
 tests_prog_stress_SOURCES = tests/prog/stress.c tests/prog/engine.h \
 	tests/prog/engine_bpf.c tests/prog/engine_stats.c
