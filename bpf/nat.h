@@ -395,9 +395,12 @@ xlb_nat_port(__u64 flow, __u32 turn)
 	source = nat_source(b->sources, (__u32)(flow >> 48) + turn);
 	if (!(b->sources >> source & 1))
 		return NAT_NONE;
-	/* the same flow has the same port whenever that is free */
-	port = XLB_NAT_PORT + (((__u32)(flow >> 32) + turn * 2531) &
-	    (XLB_NAT_PORTS - 1));
+	/* The same flow has the same port whenever that is free. Others come in
+	 * steps of the flow's own: with one step for all, ports that are taken
+	 * grow together, and flows find none from six tenths of the room on
+	 * instead of eight. */
+	port = XLB_NAT_PORT + (((__u32)(flow >> 32) +
+	    turn * ((__u32)flow | 1)) & (XLB_NAT_PORTS - 1));
 	r->nat.source = source;
 	r->nat.back = be32((be32(r->nat.back) & 0xffff0000) | port);
 	proto = r->nat.word & XLB_NAT_UDP ? IPPROTO_UDP : IPPROTO_TCP;

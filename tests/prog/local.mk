@@ -48,6 +48,13 @@ tests_prog_nat_race_CPPFLAGS = $(AM_CPPFLAGS)
 tests_prog_nat_race_LDADD = libxlbcore.a -lpthread
 PROG_TESTS += tests/prog/nat_race
 
+EXTRA_PROGRAMS += tests/prog/nat_full
+tests_prog_nat_full_SOURCES = tests/prog/nat_full.c \
+	tests/prog/engine_host.c $(NAT_SITE)
+tests_prog_nat_full_CPPFLAGS = $(AM_CPPFLAGS)
+tests_prog_nat_full_LDADD = libxlbcore.a
+PROG_TESTS += tests/prog/nat_full
+
 EXTRA_PROGRAMS += tests/prog/stress
 tests_prog_stress_SOURCES = tests/prog/stress.c tests/prog/engine.h \
 	tests/prog/engine_bpf.c tests/prog/engine_stats.c

@@ -96,7 +96,7 @@ port_choose(const struct ref_config *c, const struct ref_state *s,
 			;
 		f->source = at;
 		f->port = FIRST_PORT + (unsigned)((p->flow >> 32) +
-		    i * 2531) % PORTS;
+		    i * (p->flow | 1)) % PORTS;
 		if (!port_taken(s, f))
 			return true;
 	}

@@ -264,7 +264,7 @@ class Reference:
             assert owner is None, f"{place}: {key} and {owner}"
             h = flow_hash(Program.KEY, short(src), short(VIP[f]),
                           struct.pack(">HH", sport, dport), proto)
-            assert any(port == 16384 + ((h >> 32) + 2531 * t) % 16384
+            assert any(port == 16384 + ((h >> 32) + (h | 1) * t) % 16384
                        for t in range(32)), port
             self.taken[place] = key
             self.flows[key] = Known(port, way, self.tick)
