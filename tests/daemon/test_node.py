@@ -294,6 +294,46 @@ def replies_filtered(n):
         node.run(*sysctl, *none)
 
 
+def nat_ports_taken(n):
+    """Ports that NAT has and the host takes, and what to do about it."""
+    def warning():
+        rc, _, err = n.xlb("check", n.file)
+        check(rc == 0, rc, err)
+        return err
+
+    def take(low_high):
+        node.run(*n.inside("sysctl", "-q", "-w",
+                           f"net.ipv4.ip_local_port_range={low_high}"))
+
+    nat = """services: [{name: www, addresses: [%s], listen: [tcp/80],
+  pool: web, forward: nat}]""" % VIP
+    n.configure()
+    plain = n.file.read_text()
+    n.file.write_text("\n".join(
+        nat if line.startswith("services:") else line
+        for line in plain.splitlines()))
+    try:
+        for free in ("32768 60999", "1024 16383"):
+            take(free)
+            check("ports" not in warning(), free, warning())
+        for low, high in ((32767, 60999), (1024, 16384), (20000, 20001),
+                          (1024, 65535)):
+            take(f"{low} {high}")
+            said = warning()
+            check("warning: forward: nat uses ports 16384 to 32767, and this "
+                  f"host takes {low} to {high} for " in said, said)
+            remedy = re.search(r'sysctl -w net\.ipv4\.ip_local_port_range='
+                               r'"(\d+ \d+)"', said)
+            check(remedy, said)
+            take(remedy[1])
+            check("ports" not in warning(), remedy[1], warning())
+        take("1024 65535")
+        n.file.write_text(plain)
+        check("ports" not in warning(), "nobody uses them")
+    finally:
+        take("32768 60999")
+
+
 def diff_opens_nothing(n):
     """FILE is the client's: its key_file must not make xlbd open things."""
     up(n)
@@ -691,6 +731,7 @@ CASES = (
     ("a restart refuses what a reload refuses", restart_refuses),
     ("what a node that serves nothing takes", first_configuration),
     ("replies that rp_filter drops are warned of", replies_filtered),
+    ("ports that NAT has and the host takes are warned of", nat_ports_taken),
     ("diff opens no file that the client names", diff_opens_nothing),
     ("a reload says a warning once", warnings_once),
     ("200 reloads leave no descriptor", reloads_leave_nothing),

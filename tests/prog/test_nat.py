@@ -16,8 +16,8 @@ except ImportError:
     print("1..0 # SKIP scapy is missing (Debian: python3-scapy)")
     sys.exit(0)
 
-from rig import (DROP, LOCAL, NAT, REDIRECT, SOURCE, TCP, TX, UDP, VIP_SOURCE,
-                 KEEPS, MEMBER, Program, Skip, Tap, flow_hash, short, wire)
+from rig import (DROP, LOCAL, NAT, REASONS, REDIRECT, SOURCE, TCP, TX, UDP,
+                 VIP_SOURCE, KEEPS, MEMBER, Program, Skip, Tap, flow_hash, short, wire)
 
 VIP = {4: "203.0.113.10", 6: "2001:db8:5::10"}
 PLAIN = {4: "203.0.113.20", 6: "2001:db8:5::20"}    # a VIP without NAT
@@ -782,6 +782,69 @@ def others_are_untouched(p):
         assert out[-len(inner):] == bytes(inner)
 
 
+def forms_side_by_side(p):
+    """One backend, asked by both services of a client at once: by NAT and in
+    IPIP. Neither knows of the other's flow, the backend counts both."""
+    for f in (4, 6):
+        n, flow = FIRST[f], Flow(p, f, sport=46000)
+        other = l3(f, CLIENT[f], PLAIN[f]) / l4(TCP, 46000, 80, "PA")
+
+        def count():
+            return int(p.ask(f"count backend {n} 2").split()[0])
+
+        before = count()
+        for _ in range(3):
+            flow.send("PA")
+            out = p.forward(frame(other), 5 + 10 * (f == 6), n, len(other))
+            assert out[-len(other):] == bytes(other)
+            flow.reply("PA")
+        assert count() - before == 6, count()
+
+
+def weights(p):
+    """Shares of the ring are shares of new flows; who has none gets none."""
+    p.slots(0, [1 if i % 4 else 2 for i in range(p.ring_size)])
+    got = {1: 0, 2: 0}
+    for sport in range(20000, 20400):
+        out = Ether(p.run(frame(Flow(p, sport=sport).inner("S")), WEB)[1])
+        got[1 + (out[IP].dst == BACKEND[2])] += 1
+    forget(p)
+    p.slots_all(0, 1)
+    assert sum(got.values()) == 400 and 70 < got[2] < 130, got
+
+
+def told(p, data, **want):
+    """The one event of this packet."""
+    p.run(data)
+    got = p.events()
+    assert len(got) == 1, got
+    have = {k: getattr(got[0], k) for k in want}
+    assert have == want, f"{have}, not {want}"
+
+
+def events(p):
+    """They tell of what came in, not of what it became."""
+    p.reader(0, REASONS, True)
+    p.listen(3600)
+    for f in (4, 6):
+        flow = Flow(p, f, sport=46100)
+        came = {"src": flow.src, "dst": VIP[f],
+                "sport": 46100, "dport": 80, "proto": TCP,
+                "service": flow.service, "backend": flow.to}
+        told(p, frame(flow.inner("S")), reason="forward", begins=True, **came)
+        told(p, frame(flow.inner("A")), reason="forward", begins=False, **came)
+        flow.port = next(r["back"][1] for r in flow.rows())
+        told(p, frame(flow.answer("SA"), BACK.format(flow.to)),
+             reason="nat_reply", begins=False, backend=flow.to, dport=46100,
+             sport=80, src=VIP[f], dst=flow.src)
+        p.backend(flow.to, BACKEND[flow.to], flow.to, [])
+        lost = Flow(p, f, sport=46101)
+        told(p, frame(lost.inner("S")), **{**came, "sport": 46101},
+             reason="nat_exhausted")
+        p.backend(flow.to, BACKEND[flow.to], flow.to, [int(f == 6)])
+    p.listen(None)
+
+
 CASES = [both_directions, port_of_the_backend, same_port_again,
          checksums_of_udp, fields_that_stay, hops_run_out,
          options_and_extensions, tags, padding, router_changes,
@@ -790,7 +853,7 @@ CASES = [both_directions, port_of_the_backend, same_port_again,
          fragments, what_the_host_gets, states, lives, backend_dies, by_source,
          several_addresses, no_two_have_one_port, no_address_of_ours,
          other_family, vip_that_is_ours, probes_of_the_table,
-         others_are_untouched]
+         others_are_untouched, forms_side_by_side, weights, events]
 
 
 def main():
