@@ -582,8 +582,7 @@ def states(p):
 
 
 def lives(p):
-    if p.ask("clock 1000000000 1") != "ok":
-        raise Skip("the kernel's clock is its own")
+    assert p.ask("clock 1000000000 1") == "ok"
     now = 1000 * TICK
 
     def at(ticks):
@@ -868,6 +867,9 @@ def main():
 
         tap.case(f"{engine}: loads", load)
         for case in CASES:
+            if case is lives and engine == "bpf":
+                continue        # the kernel's clock is its own
+
             def run(c=case):
                 if p is None:
                     raise Skip("not loaded")
