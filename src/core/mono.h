@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Monotonic time as a type of its own: adding seconds to milliseconds does not
- * compile. Core code is given `now`; it never reads a clock.
+ * compile. Core code is given `now`; it never reads a clock. It stands still
+ * while the machine sleeps, as it does for the packet program: what could not
+ * answer then is not late, and what nobody watched was not well.
  */
 #ifndef XLB_MONO_H
 #define XLB_MONO_H
@@ -9,7 +11,7 @@
 #include <stdint.h>
 
 typedef struct {
-	int64_t ns;		/* CLOCK_BOOTTIME; goes on during suspend */
+	int64_t ns;		/* CLOCK_MONOTONIC */
 } mono_t;
 
 static inline mono_t

@@ -33,7 +33,7 @@ daemon_now(void)
 {
 	struct timespec ts;
 
-	clock_gettime(CLOCK_BOOTTIME, &ts);
+	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return (mono_t){ (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec };
 }
 
@@ -309,7 +309,7 @@ daemon_start(struct daemon *d, struct config **c)
 	config_apply(d, *c);
 	*c = NULL;
 	start_local(d);
-	rc = sd_event_add_time_relative(d->ev, NULL, CLOCK_BOOTTIME, 0, 1,
+	rc = sd_event_add_time_relative(d->ev, NULL, CLOCK_MONOTONIC, 0, 1,
 	    on_start, d);
 	return rc < 0 ? 1 : 0;
 }

@@ -196,7 +196,7 @@ int daemon_run(const struct options *opt, const struct origin *origin,
 void daemon_tun(struct daemon *d);	/* opens xlb0, or takes it over */
 void daemon_tun_drop(struct daemon *d);	/* it goes, for the manager too */
 
-mono_t daemon_now(void);	/* CLOCK_BOOTTIME */
+mono_t daemon_now(void);	/* CLOCK_MONOTONIC */
 int64_t daemon_realtime(void);	/* CLOCK_REALTIME, ns */
 
 /* start.c */

@@ -208,7 +208,7 @@ documents_open(struct daemon *d)
 	if (rc >= 0)
 		rc = sd_event_source_set_enabled(all->work, SD_EVENT_OFF);
 	if (rc >= 0)
-		rc = sd_event_add_time(d->ev, &all->late, CLOCK_BOOTTIME, 0,
+		rc = sd_event_add_time(d->ev, &all->late, CLOCK_MONOTONIC, 0,
 		    1000, on_late, all);
 	if (rc >= 0)
 		rc = sd_event_source_set_enabled(all->late, SD_EVENT_OFF);

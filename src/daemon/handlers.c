@@ -121,7 +121,7 @@ handle_reload(struct daemon *d, struct ctl_request *rq, const json_t *args)
 	json_object_set_new(reply, "exit", json_integer(status));
 	w->late &= w->rq != NULL;
 	if (status == EXIT_CONFIG || !reload_waits(d) || w->rq != NULL ||
-	    sd_event_add_time_relative(d->ev, &w->timer, CLOCK_BOOTTIME,
+	    sd_event_add_time_relative(d->ev, &w->timer, CLOCK_MONOTONIC,
 	    RELOAD_WAIT_MS * 1000ULL, 0, on_reload_wait, d) < 0) {
 		if (status != EXIT_CONFIG)
 			bird_warn(d, reply);

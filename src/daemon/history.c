@@ -189,7 +189,7 @@ history_open(struct daemon *d)
 		rc = sd_event_source_set_enabled(h->work, SD_EVENT_OFF);
 	if (rc >= 0)
 		rc = sd_event_add_time_relative(d->ev, &h->timer,
-		    CLOCK_BOOTTIME, 0, 1, on_timer, h);
+		    CLOCK_MONOTONIC, 0, 1, on_timer, h);
 	return rc;
 }
 

@@ -28,7 +28,7 @@ phase_timer(struct daemon *d, uint32_t ms)
 
 	if (l->timer == NULL)
 		rc = sd_event_add_time_relative(d->ev, &l->timer,
-		    CLOCK_BOOTTIME, 0, 1, on_phase_end, d);
+		    CLOCK_MONOTONIC, 0, 1, on_phase_end, d);
 	l->until = daemon_realtime() + (int64_t)ms * 1000000;
 	if (rc >= 0)
 		rc = sd_event_source_set_time_relative(l->timer,

@@ -469,9 +469,9 @@ reconcile_init(struct daemon *d)
 		    SD_EVENT_PRIORITY_NORMAL + 10);
 	if (rc >= 0)
 		rc = sd_event_add_time_relative(d->ev, &d->tick,
-		    CLOCK_BOOTTIME, TICK_US, 0, on_tick, d);
+		    CLOCK_MONOTONIC, TICK_US, 0, on_tick, d);
 	if (rc >= 0)
-		rc = sd_event_add_time(d->ev, &d->hold, CLOCK_BOOTTIME, 0, 1,
+		rc = sd_event_add_time(d->ev, &d->hold, CLOCK_MONOTONIC, 0, 1,
 		    on_hold, d);
 	if (rc >= 0)
 		rc = sd_event_source_set_enabled(d->hold, SD_EVENT_OFF);

@@ -271,7 +271,7 @@ tidy_open(struct daemon *d)
 		rc = sd_event_source_set_enabled(t->work, SD_EVENT_OFF);
 	if (rc >= 0)
 		rc = sd_event_add_time_relative(d->ev, &t->timer,
-		    CLOCK_BOOTTIME, SECOND_US, 0, on_timer, d);
+		    CLOCK_MONOTONIC, SECOND_US, 0, on_timer, d);
 	if (rc >= 0)
 		rc = sd_event_add_defer(d->ev, &t->nat_work, on_nat_work, d);
 	if (rc >= 0)
@@ -281,10 +281,10 @@ tidy_open(struct daemon *d)
 		rc = sd_event_source_set_enabled(t->nat_work, SD_EVENT_OFF);
 	if (rc >= 0)
 		rc = sd_event_add_time_relative(d->ev, &t->nat_timer,
-		    CLOCK_BOOTTIME, SECOND_US, 0, on_nat_timer, d);
+		    CLOCK_MONOTONIC, SECOND_US, 0, on_nat_timer, d);
 	if (rc >= 0)
 		rc = sd_event_add_time_relative(d->ev, &t->second,
-		    CLOCK_BOOTTIME, SECOND_US, 0, on_second, d);
+		    CLOCK_MONOTONIC, SECOND_US, 0, on_second, d);
 	if (rc < 0) {
 		errno = -rc;
 		log_warn("event loop");

@@ -99,7 +99,7 @@ grace_open(sd_event *ev, int map, int inner, void (*done)(void *arg),
 	g->its = fd[1];
 	rc = sd_event_add_io(ev, &g->source, g->ours, EPOLLIN, on_answer, g);
 	if (rc >= 0)
-		rc = sd_event_add_time(ev, &g->again, CLOCK_BOOTTIME, 0, 0,
+		rc = sd_event_add_time(ev, &g->again, CLOCK_MONOTONIC, 0, 0,
 		    on_again, g);
 	if (rc >= 0)
 		rc = sd_event_source_set_enabled(g->again, SD_EVENT_OFF);

@@ -77,7 +77,7 @@ timer_ask(struct http *h, sd_event_source **s, uint64_t usec,
 	int rc = 0;
 
 	if (*s == NULL)
-		rc = sd_event_add_time_relative(h->ev, s, CLOCK_BOOTTIME, usec,
+		rc = sd_event_add_time_relative(h->ev, s, CLOCK_MONOTONIC, usec,
 		    1000, fn, arg);
 	else
 		rc = sd_event_source_set_time_relative(*s, usec);

@@ -17,7 +17,7 @@ netlink_now(void)
 {
 	struct timespec ts;
 
-	clock_gettime(CLOCK_BOOTTIME, &ts);
+	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return (mono_t){ (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec };
 }
 
@@ -320,7 +320,7 @@ netlink_open(sd_event *ev, void (*changed)(void *arg), void *arg,
 	if (rc >= 0)
 		rc = query_open(&nl->query);
 	if (rc >= 0)
-		rc = sd_event_add_time(ev, &nl->timer, CLOCK_BOOTTIME, 0, 1000,
+		rc = sd_event_add_time(ev, &nl->timer, CLOCK_MONOTONIC, 0, 1000,
 		    timer_due, nl);
 	if (rc >= 0)
 		rc = link_dump(nl);

@@ -298,7 +298,7 @@ prober_start(struct prober *p, sd_event *ev, probe_fn fn, void *arg)
 	p->ev = sd_event_ref(ev);
 	p->fn = fn;
 	p->arg = arg;
-	rc = sd_event_add_time(ev, &p->timer, CLOCK_BOOTTIME, 0, 1000,
+	rc = sd_event_add_time(ev, &p->timer, CLOCK_MONOTONIC, 0, 1000,
 	    timer_ran, p);
 	if (rc >= 0)
 		rc = spawner_watch(p);

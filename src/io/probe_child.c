@@ -402,8 +402,8 @@ wait_ms(const struct child *c)
 
 /*
  * As epoll_wait(). One that comes back long after its time says that we were
- * stopped, or the machine slept: answers were there that nobody read, and what
- * was to be asked next was not.
+ * stopped, or the virtual machine was: answers were there that nobody read, and
+ * what was to be asked next was not.
  */
 static int
 events_wait(struct child *c, struct epoll_event *ev)

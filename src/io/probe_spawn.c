@@ -32,7 +32,7 @@ probe_now(void)
 {
 	struct timespec ts;
 
-	clock_gettime(CLOCK_BOOTTIME, &ts);
+	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return (mono_t){ ts.tv_sec * 1000000000LL + ts.tv_nsec };
 }
 

@@ -353,7 +353,7 @@ changed_check_is_asked_anew(void **state)
 	waitpid(pid, NULL, 0);
 }
 
-/* As where a machine sleeps: neither end runs while a deadline passes. */
+/* As where a virtual machine is stopped: neither end runs while a deadline passes. */
 static void
 a_pause_is_no_silence(void **state)
 {

@@ -11,7 +11,8 @@ import subprocess
 from debian import run
 
 HERE = pathlib.Path(__file__).resolve().parent
-TOOLS = ("ip", "bridge", "ethtool", "nsenter", "sysctl", "bird")
+TOOLS = ("ip", "bridge", "ethtool", "nsenter", "sysctl", "bird",
+         "birdc")
 SHELL = "dash"          # busybox's would prefer its own ip
 PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 LIBRARIES = ("/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu")

@@ -7,6 +7,7 @@ EXTRA_DIST += tests/vm/run tests/vm/debian.py tests/vm/image.py \
 	tests/vm/guest/serve tests/vm/guest/lib.sh tests/vm/guest/decap.sh \
 	tests/vm/guest/vlan.sh tests/vm/guest/virtio.sh \
 	tests/vm/guest/fabric.sh tests/vm/guest/probe.sh \
+	tests/vm/guest/suspend.sh \
 	tests/vm/system.py tests/vm/guest/unit.sh \
 	tests/vm/guest/system-init tests/vm/guest/agent \
 	tests/vm/guest/agent.service tests/vm/package.py \
