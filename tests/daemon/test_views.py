@@ -45,7 +45,8 @@ class Client:
         node.run("ip", "-n", n.far, "route", "replace", f"{VIP}/32", "via",
                  "10.0.1.1")
 
-    def send(self, ports, kind=socket.SOCK_STREAM, count=1, sport=0):
+    def send(self, ports, kind=socket.SOCK_STREAM, count=1, sport=0,
+             source="10.0.1.254"):
         """A SYN, or a datagram, to each port."""
         here = os.open("/proc/self/ns/net", os.O_RDONLY)
         there = os.open(f"/run/netns/{self.ns}", os.O_RDONLY)
@@ -56,7 +57,7 @@ class Client:
                     with socket.socket(socket.AF_INET, kind) as s:
                         s.setblocking(False)
                         if sport:
-                            s.bind(("10.0.1.254", sport))
+                            s.bind((source, sport))
                         try:
                             s.connect((VIP, port))
                             if kind == socket.SOCK_DGRAM:
@@ -428,6 +429,35 @@ def lookup_says_what_packets_do(n):
         check((rc, out, err) == (status, "", text), args, rc, out, err)
 
 
+def a_client_has_one_backend(n):
+    """`hash: source`: over all services of the pool, and lookup knows it."""
+    n.configure(listen="tcp/80, tcp/81")
+    n.file.write_text(n.file.read_text().replace("pool: web}]", (
+        "pool: web, hash: source}, {name: more, addresses: [203.0.113.11], "
+        "listen: [tcp/80], pool: web, hash: source}]")))
+    n.start_xlbd()
+    client, r = Client(n), Reader(n, "--reason", "new_flow")
+    sources = [f"10.0.1.{i}" for i in range(100, 108)]
+    for a in sources:
+        node.run("ip", "-n", n.far, "addr", "add", f"{a}/24", "dev", "eth0")
+        for sport in (45000, 45001):
+            client.send([80, 81], sport=sport, source=a)
+    wait("the flows", lambda: len(list(r.got)) >= 4 * len(sources))
+    r.close()
+    owner = {e["source"]: e["backend"] for e in r.got}
+    check(set(owner.values()) == {"a", "b"}, owner)
+    for e in r.got:
+        check(e["backend"] == owner[e["source"]], e, owner)
+    for a in sources:
+        told = set()
+        for sport, vip in (1, VIP), (2, VIP), (1, "203.0.113.11"):
+            got = json.loads(n.xlb("lookup", "tcp", f"{a}:{sport}",
+                                   f"{vip}:80", "--json")[1])
+            told.add((got["slot"], got["backend"]))
+        check(len(told) == 1 and told.pop()[1] == owner[a], a, told)
+        node.run("ip", "-n", n.far, "addr", "del", f"{a}/24", "dev", "eth0")
+
+
 def drain_waits(n):
     """For real flows: none to wait for; then for one that never ends, until
     nobody waits any more, and the drain stays."""
@@ -448,10 +478,10 @@ def drain_waits(n):
     check(n.status()["pools"][0]["backends"][0]["state"] == "drain", "not")
 
 
-CASES = [drain_waits, lookup_says_what_packets_do, lists_are_as_documented,
-         each_gets_its_own, a_rare_one_among_many, said_as_it_happens,
-         text_and_count, only_so_many_readers, one_that_stops_reading,
-         daemon_ends, reload_while_reading]
+CASES = [drain_waits, a_client_has_one_backend, lookup_says_what_packets_do,
+         lists_are_as_documented, each_gets_its_own, a_rare_one_among_many,
+         said_as_it_happens, text_and_count, only_so_many_readers,
+         one_that_stops_reading, daemon_ends, reload_while_reading]
 
 
 def main():

@@ -86,6 +86,15 @@ def test_nodes_agree(fabric):
     assert prints[0] != prints[1]
 
 
+@pytest.mark.parametrize("family", FAMILIES)
+def test_lookup_agrees(fabric, family):
+    """Each node says of a connection what became of it, whichever it came over."""
+    for r in fabric.http(6, family, from_port=31000):
+        told = {node: json.loads(x)["backend"]
+                for node, x in fabric.lookup(family, r.port).items()}
+        assert r.ok and told == dict.fromkeys(NODES, r.backend), r
+
+
 def test_vip_belongs_to_no_node(fabric):
     """Forwarding is the packet program's: a node has no address of the VIP,
     and all that isn't for a VIP passes: BGP is up, the node itself answers."""
