@@ -47,8 +47,9 @@ check-programs: all
 # Automake cleans all programs but these.
 CLEANFILES += $(EXTRA_PROGRAMS)
 
-SCRIPT_TESTS = tests/headers.sh tests/layers.sh tests/mutants.sh \
-	tests/readme.sh tests/setup.sh tests/spdx.sh
+SCRIPT_TESTS = tests/configure.sh tests/headers.sh tests/layers.sh \
+	tests/mutants.sh tests/readme.sh tests/setup.sh tests/spdx.sh \
+	tests/tally.sh
 DOC_TESTS = tests/doc/newcomer.sh tests/doc/examples.py tests/doc/manuals.py \
 	tests/doc/promises.py
 EXTRA_DIST += $(DOC_TESTS) $(SCRIPT_TESTS) tests/tally.py tests/tap.sh
