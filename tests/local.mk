@@ -117,6 +117,11 @@ tests_io_test_ctl_SOURCES = tests/io/test_ctl.c
 tests_io_test_ctl_CPPFLAGS = $(IO_TEST_CPPFLAGS)
 tests_io_test_ctl_LDADD = $(IO_TEST_LIBS)
 
+IO_TESTS += tests/io/test_log
+tests_io_test_log_SOURCES = tests/io/test_log.c
+tests_io_test_log_CPPFLAGS = $(IO_TEST_CPPFLAGS) -I$(top_srcdir)/tests
+tests_io_test_log_LDADD = $(IO_TEST_LIBS)
+
 IO_TESTS += tests/io/test_counters
 tests_io_test_counters_SOURCES = tests/io/test_counters.c
 tests_io_test_counters_CPPFLAGS = $(IO_TEST_CPPFLAGS)
