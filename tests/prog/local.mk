@@ -55,6 +55,16 @@ tests_prog_nat_full_CPPFLAGS = $(AM_CPPFLAGS)
 tests_prog_nat_full_LDADD = libxlbcore.a
 PROG_TESTS += tests/prog/nat_full
 
+# A pass over it under packets. XLB_NAT_FLOWS=1000000 for a large one.
+EXTRA_PROGRAMS += tests/prog/nat_load
+tests_prog_nat_load_SOURCES = tests/prog/nat_load.c \
+	tests/prog/engine_bpf.c $(NAT_SITE)
+nodist_tests_prog_nat_load_SOURCES = bpf/xlb.skel.h
+tests/prog/nat_load-engine_bpf.$(OBJEXT): bpf/xlb.skel.h
+tests_prog_nat_load_CPPFLAGS = $(AM_CPPFLAGS) $(LIBBPF_CFLAGS)
+tests_prog_nat_load_LDADD = libxlbcore.a $(LIBBPF_LIBS) -lpthread
+PROG_TESTS += tests/prog/nat_load
+
 EXTRA_PROGRAMS += tests/prog/stress
 tests_prog_stress_SOURCES = tests/prog/stress.c tests/prog/engine.h \
 	tests/prog/engine_bpf.c tests/prog/engine_stats.c
