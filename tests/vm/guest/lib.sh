@@ -184,6 +184,19 @@ reload() {
 	node_xlb reload
 }
 
+boot_time() { sed 's/[ .].*//' /proc/uptime; }	# goes on while it sleeps
+
+# To RAM, once in a guest's life: what is left of its alarm wakes it at once later.
+sleeps() {	# SECONDS LEAST: on the way there and asleep
+	local rtc=/sys/class/rtc/rtc0 now=$(boot_time)
+
+	echo $(($(cat $rtc/since_epoch) + $1)) >$rtc/wakealarm || return 1
+	echo mem >/sys/power/state || return 1
+	now=$(($(boot_time) - now))
+	echo "for $now s"
+	[ $now -ge $2 ]
+}
+
 rx() {		# NAMESPACE DEVICE: packets received
 	ip -n $1 -s link show $2 | sed -n '/RX:/{n;p}' | { read -r bytes packets rest
 	echo $packets; }

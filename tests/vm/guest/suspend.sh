@@ -5,8 +5,6 @@
 # route moves.
 . /guest/lib.sh
 VIP_NEW=203.0.113.12
-RTC=/sys/class/rtc/rtc0
-ASLEEP=20		# seconds, with the way there; all deadlines are shorter
 
 # At most times some check is under way: each of the four of `slow` is half of it.
 config() {	# SERVICE...: more of them
@@ -72,18 +70,6 @@ as_expected() {	# five backends are up, one is down
 	[ $(grep -c '"up"' /tmp/was) = 5 ] && [ $(grep -c '"down"' /tmp/was) = 1 ]
 }
 
-boot_time() { sed 's/[ .].*//' /proc/uptime; }	# goes on while it sleeps
-
-sleeps() {	# for longer than the hold
-	local now=$(boot_time)
-
-	echo $(($(cat $RTC/since_epoch) + ASLEEP)) >$RTC/wakealarm || return 1
-	echo mem >/sys/power/state || return 1
-	now=$(($(boot_time) - now))
-	echo "for $now s"
-	[ $now -ge 15 ]
-}
-
 same() {	# FILE COMMAND...: says what the file holds
 	local file=$1
 	shift
@@ -105,7 +91,7 @@ withdrawals >/tmp/withdrawals
 config "{name: new, addresses: [$VIP_NEW], listen: [tcp/80], pool: slow}" |
     reload >/dev/null 2>&1
 cp /tmp/xlbd.log /tmp/said
-ok "the machine sleeps" sleeps
+ok "the machine sleeps for longer than the hold" sleeps 20 15
 sleep 4			# the hold is longer than what it was awake
 ok "a new address is still held: nobody watched it" not_announced $VIP_NEW
 ok "then it is announced" within 30 announced $VIP_NEW

@@ -145,6 +145,13 @@ ok "a hang moves nothing: the watchdog ends it" within 60 survived $PID
 ok "by SIGABRT" sh -c 'journalctl -q --no-pager -u xlb |
     grep -q "Watchdog timeout"'
 ok "two restarts" is NRestarts 2
+PID=$(pid)
+ok "the machine sleeps for longer than the watchdog" sleeps 14 10
+sleep 7
+ok "which has not bitten" sh -c "[ $(pid) = $PID ]"
+ok "xlbd serves" is StatusText serving
+ok "its route is there" announced
+ok "and the device of before" [ "$(device)" = "$DEVICE" ]
 
 systemctl stop --no-block xlb
 ok "a stop drains first" within 10 sh -c \
