@@ -249,7 +249,8 @@ def detached_after_a_death(n):
         *n.inside("ip", "rule")).stdout)
     killed(n)
     left = facts(n)
-    check(any(" managed " in line for line in left) and n.bpf.exists() and not on(), "nothing was left")
+    check(any(" managed " in line for line in left) and n.bpf.exists() and
+          not on(), "nothing was left")
     rc, out, err = n.xlb("detach", "--force")
     check((rc, out) == (0, "detached\n"), rc, out, err)
     check(facts(n) == clean, sorted(set(facts(n)) ^ set(clean)))
