@@ -25,7 +25,7 @@
 
 extern char **environ;
 
-/* With what it was begun with, on our control socket's directories. What it says
+/* Begun as this one was, but for the question. What it says
  * goes into `r->said`. 0, or -errno. */
 static int
 child_spawn(struct restart *r, const struct origin *from)
