@@ -22,10 +22,19 @@
 #define FLOW_ENTRIES 1024
 #define CLOCK (1ULL << 42)	/* ns: stands still */
 
+/* A configuration with what its maps hold: to make one takes longer than all of
+ * the frames of an input. */
+struct kept {
+	struct ref_config config;
+	void *tables, *ring[REF_RINGS];
+};
+
 static struct world world;
+static struct kept kept[WORLDS];
 static struct ref_state state;
 static struct ref_result want;
 static int built = -1;
+static size_t tables_len, ring_len;
 static void *flows, *nat;
 static size_t flows_len, nat_len;
 static uint64_t reasons[XLB_REASON_COUNT];
@@ -36,21 +45,53 @@ begin(void)
 	const struct engine_config c = { RING_SIZE, FLOW_ENTRIES, 1024, true };
 	char why[128] = "";
 	uint32_t insns, i;
-	size_t len;
 
 	FUZZ_CHECK(engine_open(&c, &insns, why, sizeof(why)) == 0);
 	FUZZ_CHECK(engine_port(2) == 0 && engine_clock(CLOCK, 1) == 0);
 	world.image = calloc(1, sizeof(*world.image));
 	world.config.ring_size = RING_SIZE;
-	world.maps[0].tables = engine_map("tables", &len);
+	world.maps[0].tables = engine_map("tables", &tables_len);
 	flows = engine_map("flows", &flows_len);
 	nat = engine_map("nat", &nat_len);
-	for (i = 0; i < REF_RINGS; i++) {
+	for (i = 0; i < REF_RINGS; i++)
+		world.maps[0].ring[i] = engine_ring(i, &ring_len);
+	world.nmaps = 1;
+}
+
+static void *
+copy(const void *from, size_t len)
+{
+	void *to = malloc(len);
+
+	FUZZ_CHECK(to != NULL);
+	return memcpy(to, from, len);
+}
+
+static void
+world_make(int number, struct kept *k)
+{
+	struct rng r = { (uint64_t)number };
+	unsigned i;
+
+	for (i = 0; i < REF_RINGS; i++)
 		world.config.ring[i] = calloc(RING_SIZE,
 		    sizeof(*world.config.ring[i]));
-		world.maps[0].ring[i] = engine_ring(i, &len);
-	}
-	world.nmaps = 1;
+	world_build(&world, &r, true);
+	k->config = world.config;
+	k->tables = copy(world.maps[0].tables, tables_len);
+	for (i = 0; i < REF_RINGS; i++)
+		k->ring[i] = copy(world.maps[0].ring[i], ring_len);
+}
+
+static void
+world_set(const struct kept *k)
+{
+	unsigned i;
+
+	world.config = k->config;
+	memcpy(world.maps[0].tables, k->tables, tables_len);
+	for (i = 0; i < REF_RINGS; i++)
+		memcpy(world.maps[0].ring[i], k->ring[i], ring_len);
 }
 
 /* Everything as it is for every input. */
@@ -58,12 +99,13 @@ static void
 reset(int number, size_t head)
 {
 	struct xlb_rare rare = { 0 };
-	struct rng r = { (uint64_t)number };
 
 	if (built == -1)
 		begin();
+	if (kept[number].tables == NULL)
+		world_make(number, &kept[number]);
 	if (built != number)
-		world_build(&world, &r, true);
+		world_set(&kept[number]);
 	built = number;
 	state.nfragment = state.nflow = 0;
 	memset(flows, 0, flows_len);
