@@ -352,12 +352,8 @@ bind_key(struct bind *b, const struct key *k, const struct node *map,
 
 	if (k->flags & KEY_FRAGMENT)
 		return;		/* bind_objects() */
-	if (n != NULL && (k->flags & KEY_LATER)) {
-		bind_key_fault(b, n, "is not available in this version");
-		n = NULL;
-	} else if (n == NULL && map != NULL && (k->flags & KEY_REQUIRED)) {
+	if (n == NULL && map != NULL && (k->flags & KEY_REQUIRED))
 		bind_member_fault(b, DIAG_ERROR, map, k->name, "required");
-	}
 	if (k->type == KEY_SECTION) {
 		if (n != NULL && k->also != 0)
 			*(bool *)((char *)base + k->also) = true;

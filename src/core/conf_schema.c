@@ -24,60 +24,60 @@
 #define FOR_EXEC (1U << CHECK_EXEC)
 
 static const struct key_value node_states[] = {
-	{ "active", NODE_ACTIVE, false },
-	{ "drain", NODE_DRAIN, false },
-	{ NULL, 0, false }
+	{ "active", NODE_ACTIVE },
+	{ "drain", NODE_DRAIN },
+	{ NULL, 0 }
 };
 
 static const struct key_value xdp_modes[] = {
-	{ "native", XDP_MODE_NATIVE, false },
-	{ "generic", XDP_MODE_GENERIC, false },
-	{ "auto", XDP_MODE_AUTO, false },
-	{ NULL, 0, false }
+	{ "native", XDP_MODE_NATIVE },
+	{ "generic", XDP_MODE_GENERIC },
+	{ "auto", XDP_MODE_AUTO },
+	{ NULL, 0 }
 };
 
 static const struct key_value check_types[] = {
-	{ "tcp", CHECK_TCP, false },
-	{ "http", CHECK_HTTP, false },
-	{ "https", CHECK_HTTPS, false },
-	{ "udp", CHECK_UDP, false },
-	{ "dns", CHECK_DNS, false },
-	{ "icmp", CHECK_ICMP, false },
-	{ "exec", CHECK_EXEC, false },
-	{ NULL, 0, false }
+	{ "tcp", CHECK_TCP },
+	{ "http", CHECK_HTTP },
+	{ "https", CHECK_HTTPS },
+	{ "udp", CHECK_UDP },
+	{ "dns", CHECK_DNS },
+	{ "icmp", CHECK_ICMP },
+	{ "exec", CHECK_EXEC },
+	{ NULL, 0 }
 };
 
 static const struct key_value check_vias[] = {
-	{ "tunnel", VIA_TUNNEL, false },
-	{ "direct", VIA_DIRECT, false },
-	{ NULL, 0, false }
+	{ "tunnel", VIA_TUNNEL },
+	{ "direct", VIA_DIRECT },
+	{ NULL, 0 }
 };
 
 static const struct key_value backend_states[] = {
-	{ "active", BACKEND_ACTIVE, false },
-	{ "drain", BACKEND_DRAIN, false },
-	{ "down", BACKEND_DOWN, false },
-	{ NULL, 0, false }
+	{ "active", BACKEND_ACTIVE },
+	{ "drain", BACKEND_DRAIN },
+	{ "down", BACKEND_DOWN },
+	{ NULL, 0 }
 };
 
 static const struct key_value forwards[] = {
-	{ "ipip", FORWARD_IPIP, false },
-	{ "gue", FORWARD_GUE, false },
-	{ "l2", FORWARD_L2, false },
-	{ "nat", FORWARD_NAT, false },
-	{ NULL, 0, false }
+	{ "ipip", FORWARD_IPIP },
+	{ "gue", FORWARD_GUE },
+	{ "l2", FORWARD_L2 },
+	{ "nat", FORWARD_NAT },
+	{ NULL, 0 }
 };
 
 static const struct key_value hash_kinds[] = {
-	{ "flow", HASH_FLOW, false },
-	{ "source", HASH_SOURCE, false },
-	{ NULL, 0, false }
+	{ "flow", HASH_FLOW },
+	{ "source", HASH_SOURCE },
+	{ NULL, 0 }
 };
 
 static const struct key_value udp_kinds[] = {
-	{ "session", UDP_SESSION, false },
-	{ "datagram", UDP_DATAGRAM, false },
-	{ NULL, 0, false }
+	{ "session", UDP_SESSION },
+	{ "datagram", UDP_DATAGRAM },
+	{ NULL, 0 }
 };
 
 static const struct key node_keys[] = {
@@ -470,8 +470,7 @@ values_print(const struct key *k, FILE *out)
 	const struct key_value *v;
 
 	for (v = k->value; v->name != NULL; v++)
-		fprintf(out, "%s%s%s", v == k->value ? "" : ", ", v->name,
-		    v->later ? "*" : "");
+		fprintf(out, "%s%s", v == k->value ? "" : ", ", v->name);
 }
 
 static void
@@ -582,6 +581,4 @@ key_describe(const struct key *k, FILE *out)
 	if (k->only != 0)
 		fprintf(out, "; only for type %s",
 		    key_only_print(k->only, only));
-	if (k->flags & KEY_LATER)
-		fputs("; not available in this version", out);
 }

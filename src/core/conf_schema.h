@@ -45,19 +45,17 @@ enum key_type {
 
 enum key_flag {
 	KEY_REQUIRED = 1,
-	KEY_LATER = 2,		/* not available in this version */
-	KEY_PRIME = 4,		/* the number has to be a prime */
-	KEY_POW2 = 8,		/* and is rounded up to a power of two */
-	KEY_FRAGMENT = 16,	/* a fragment in xlb.d may have it */
-	KEY_NO_QUOTE = 64,	/* goes between quotes that BIRD cannot escape */
-	KEY_ZERO_UNSET = 32	/* the field's 0 means that nobody set it */
+	KEY_PRIME = 2,		/* the number has to be a prime */
+	KEY_POW2 = 4,		/* and is rounded up to a power of two */
+	KEY_FRAGMENT = 8,	/* a fragment in xlb.d may have it */
+	KEY_ZERO_UNSET = 16,	/* the field's 0 means that nobody set it */
+	KEY_NO_QUOTE = 32	/* goes between quotes that BIRD cannot escape */
 };
 
 /* A value of KEY_ENUM. */
 struct key_value {
 	const char *name;	/* NULL ends the table */
 	int value;
-	bool later;		/* not available in this version */
 };
 
 struct arena;

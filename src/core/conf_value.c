@@ -172,13 +172,8 @@ enum_parse(const struct key *k, const char *text, int *out, char why[WHY_MAX])
 	for (v = k->value; v->name != NULL; v++) {
 		if (strcmp(v->name, text) == 0) {
 			*out = v->value;
-			if (!v->later)
-				return 0;
-			return wrong(why, text,
-			    "is not available in this version");
+			return 0;
 		}
-		if (v->later)
-			continue;
 		text_guess_try(&g, v->name);
 		n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%s",
 		    count++ > 0 ? ", " : "", v->name);

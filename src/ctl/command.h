@@ -38,7 +38,6 @@ enum complete { COMPLETE_NONE, COMPLETE_FILE, COMPLETE_OBJECT,
 struct flag_row {
 	const char *name;	/* "--exit-code" */
 	enum flag flag;
-	bool built;		/* false: refused by name */
 	const char *help;
 	const char *value;	/* "NAME"; NULL: it takes none */
 	enum complete complete;	/* of the value */

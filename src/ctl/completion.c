@@ -117,7 +117,7 @@ values_print(const struct command *c)
 	const char *what;
 
 	for (f = flag_table; f->name != NULL; f++) {
-		if (!(c->flags & f->flag) || f->value == NULL || !f->built)
+		if (!(c->flags & f->flag) || f->value == NULL)
 			continue;
 		what = offer(f->complete);
 		printf("\t\tif [[ $prev == %s ]]; then\n%s%s"
@@ -133,7 +133,7 @@ command_print(const struct command *c)
 	char flags[256] = "--json";
 
 	for (f = flag_table; f->name != NULL; f++)
-		if ((c->flags & f->flag) && f->built) {
+		if (c->flags & f->flag) {
 			strcat(flags, " ");
 			strcat(flags, f->name);
 		}

@@ -122,7 +122,7 @@ command_print(const struct command *c)
 
 	printf("\t%s)\n\t\t_arguments", c->name);
 	for (f = flag_table; f->name != NULL; f++) {
-		if (!((c->flags | FLAG_JSON) & f->flag) || !f->built)
+		if (!((c->flags | FLAG_JSON) & f->flag))
 			continue;
 		printf(" \\\n\t\t    '%s%s[", f->name,
 		    f->value != NULL ? "=" : "");

@@ -27,7 +27,7 @@ synopsis(const struct command *c, size_t most, char buf[SYNOPSIS_MAX])
 
 	len = (size_t)snprintf(buf, SYNOPSIS_MAX, "%s", c->name);
 	for (f = flag_table; f->name != NULL; f++)
-		if ((c->flags & f->flag) && f->built)
+		if (c->flags & f->flag)
 			len += (size_t)snprintf(buf + len, SYNOPSIS_MAX - len,
 			    f->flag == FLAG_FORCE ? " %s" : " [%s]",
 			    flag_text(f, flag));
@@ -73,11 +73,11 @@ help_print(const struct command *c, FILE *out)
 	fprintf(out, "usage: xlb [OPTION...] %s\n\n%s\n",
 	    synopsis(c, LINE, buf), c->help);
 	for (f = flag_table; f->name != NULL; f++)
-		if ((c->flags & f->flag) && f->built &&
+		if ((c->flags & f->flag) &&
 		    (int)strlen(flag_text(f, buf)) > width)
 			width = (int)strlen(buf);
 	for (f = flag_table; f->name != NULL; f++)
-		if ((c->flags | FLAG_JSON) & f->flag && f->built)
+		if ((c->flags | FLAG_JSON) & f->flag)
 			fprintf(out, "  %-*s  %s\n", width,
 			    flag_text(f, buf), f->help);
 }
@@ -109,7 +109,7 @@ command_json(const struct command *c)
 	char buf[SYNOPSIS_MAX];
 
 	for (f = flag_table; f->name != NULL; f++)
-		if ((c->flags | FLAG_JSON) & f->flag && f->built)
+		if ((c->flags | FLAG_JSON) & f->flag)
 			json_array_append_new(options, json_pack(
 			    "{s:s, s:s?, s:s}", "name", f->name, "value",
 			    f->value, "help", f->help));

@@ -87,11 +87,6 @@ flag_take(struct context *x, const char *arg, char *next, int *used)
 	*used = 1;
 	if (f == NULL || !((x->command->flags | FLAG_JSON) & f->flag))
 		return flag_unknown(x, arg);
-	if (!f->built) {
-		fprintf(stderr, "xlb %s %s is not available in this version\n",
-		    x->command->name, f->name);
-		return STATUS_USAGE;
-	}
 	x->flags |= f->flag;
 	return f->value == NULL ? 0 : flag_take_value(x, f, arg, next, used);
 }
