@@ -382,6 +382,19 @@ verdict_text(const struct config_verdict *v)
 	return v->ok ? "loaded" : v->kept ? "kept" : "refused";
 }
 
+/* Each error of the file is in the log already. */
+static void
+refusal_tell(const struct daemon *d, const char *was)
+{
+	const char *stays = d->verdict.kept ? "the kept one stays in force" :
+	    "the one loaded before stays in force";
+
+	if (strcmp(was, "loaded") == 0)
+		log_change("configuration", was, "refused", stays);
+	else
+		log_warnx("configuration: refused again, %s", stays);
+}
+
 static int
 reload(struct daemon *d, json_t *reply)
 {
@@ -419,9 +432,7 @@ reload(struct daemon *d, json_t *reply)
 	config_verdict_set(&d->verdict, &dg, c == NULL && d->verdict.kept);
 	diag_fini(&dg);
 	if (c == NULL) {
-		log_change("configuration", was, "refused", d->verdict.kept ?
-		    "the kept one stays in force" :
-		    "the one loaded before stays in force");
+		refusal_tell(d, was);
 		return 3;
 	}
 	same = json_equal(c->sources, d->config->sources);

@@ -109,6 +109,8 @@ def of_a_day(n):
     s.step("the same again", "configuration:", lambda: file("tcp/80, tcp/443"))
     s.step("one that does not load", "configuration:",
            lambda: file(more="nonsense: 1\nnod: {}"))
+    s.step("another one that does not", "configuration:",
+           lambda: file(more="nonsense: 1"))
     s.step("and the first one", "configuration:", file)
     s.step("BIRD ends", "bird: synced -> absent", n.stop_bird)
     s.step("BIRD is back", "bird: absent -> synced", n.start_bird)
