@@ -130,6 +130,14 @@ address_why(const struct daemon *d, const struct announce_row *row,
 	return buf;
 }
 
+/* What is wanted, and of BIRD: which sessions have it, and when, it tells
+ * `xlb status`. */
+static const char *
+address_text(bool wanted)
+{
+	return wanted ? "to be announced" : "withdrawn";
+}
+
 static void
 address_tell(const struct addr *addr, bool was, bool is, const char *why)
 {
@@ -138,8 +146,7 @@ address_tell(const struct addr *addr, bool was, bool is, const char *why)
 	if (was == is)
 		return;
 	snprintf(object, sizeof(object), "address %s", addr_print(addr, text));
-	log_change(object, was ? "announced" : "withdrawn",
-	    is ? "announced" : "withdrawn", why);
+	log_change(object, address_text(was), address_text(is), why);
 }
 
 /* Both are sorted by address. */

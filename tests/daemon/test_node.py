@@ -544,7 +544,7 @@ def no_room_at_start(n):
     since = len(n.said())
     n.start_xlbd()
     wait("the withdrawal", lambda: not n.announced(), 5)
-    wait("that to be said", lambda: f"address {VIP}: announced -> withdrawn"
+    wait("that to be said", lambda: f"address {VIP}: to be announced -> withdrawn"
          in n.said()[since:])
     check(not n.status()["addresses"][0]["wanted"], n.status()["addresses"])
 
@@ -575,7 +575,7 @@ def no_room_but_health(n):
         since = len(n.said())
         server.kill()
         wait("the withdrawal", lambda: not n.announced(), 5)
-        wait("that to be said", lambda: f"address {VIP}: announced -> withdrawn"
+        wait("that to be said", lambda: f"address {VIP}: to be announced -> withdrawn"
              in n.said()[since:])
     finally:
         server.kill()
@@ -590,7 +590,7 @@ def adopted_is_no_news(n):
     n.start_xlbd()
     wait("it to be ready", lambda: "adopted what was" in n.said()[before:])
     said = n.said()[before:]
-    check("withdrawn -> announced" not in said, said)
+    check("withdrawn -> to be announced" not in said, said)
     check("detached ->" not in said, said)
     check("native, as it was found" in said, said)
     check(n.announced(), "not announced")

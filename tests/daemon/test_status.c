@@ -110,8 +110,8 @@ bird_peers(const struct bird *b, size_t *n)
 
 static const struct log_changed changes[] = {
 	{ NOON - 2 * SEC, "backend web/b", "up", "down", "timeout" },
-	{ NOON - 5 * SEC, "address 203.0.113.10", "withdrawn", "announced",
-	    "" },
+	{ NOON - 5 * SEC, "address 203.0.113.10", "withdrawn",
+	    "to be announced", "" },
 };
 
 struct node {

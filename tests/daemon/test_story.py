@@ -90,19 +90,19 @@ def of_a_day(n):
     n.configure(bgp=BGP, pool="check: web, ", more=CHECKS)
     s = Story(n)
     s.step("start", "bird: busy -> synced", start, unordered=True)
-    s.step("a backend's service is started", f"address {VIP}: withdrawn -> a",
+    s.step("a backend's service is started", f"address {VIP}: withdrawn -> to",
            lambda: listen(11))
     s.step("and the other one's", "pool web: N of", lambda: listen(12))
     s.step("a backend's service dies", "pool web: N of", lambda: kill(12))
-    s.step("the other one is drained", f"address {VIP}: announced -> with",
+    s.step("the other one is drained", f"address {VIP}: to be announced -> with",
            asked("drain", "web/a"))
-    s.step("and put back", f"address {VIP}: withdrawn -> announced",
+    s.step("and put back", f"address {VIP}: withdrawn -> to be announced",
            asked("undrain", "web/a"))
     s.step("the service is started again", "pool web: N of",
            lambda: listen(12))
-    s.step("the node is drained", f"address {VIP}: announced -> withdrawn",
+    s.step("the node is drained", f"address {VIP}: to be announced -> withdrawn",
            asked("drain", "node"))
-    s.step("and put back", f"address {VIP}: withdrawn -> announced",
+    s.step("and put back", f"address {VIP}: withdrawn -> to be announced",
            asked("undrain", "node"))
     s.step("another configuration", "configuration:",
            lambda: file("tcp/80, tcp/443"))
