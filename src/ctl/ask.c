@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Talks to the daemon, and to who asked. */
 #include <errno.h>
+#include <regex.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,6 +55,21 @@ ask(const struct context *x, const char *command, json_t *args,
 	return rc < 0 ? ask_failed(x, rc) : 0;
 }
 
+/* "FILE:LINE:COLUMN: what": as `xlb check` has it, and editors look for. */
+static bool
+has_place(const char *line)
+{
+	regex_t place;
+	bool has;
+
+	if (regcomp(&place, "^[^ ]+:[0-9]+:[0-9]+: ", REG_EXTENDED |
+	    REG_NOSUB) != 0)
+		return false;
+	has = regexec(&place, line, 0, NULL, 0) == 0;
+	regfree(&place);
+	return has;
+}
+
 static void
 lines_print(const json_t *reply, const char *key)
 {
@@ -63,8 +79,10 @@ lines_print(const json_t *reply, const char *key)
 
 	for (i = 0; i < json_array_size(list); i++) {
 		line = json_string_value(json_array_get(list, i));
-		if (line != NULL)
+		if (line != NULL && has_place(line))
 			fprintf(stderr, "%s\n", line);
+		else if (line != NULL)
+			complain("%s", line);
 	}
 }
 

@@ -362,11 +362,10 @@ wait_on(struct waiter *w)
 	}
 	progress_clear(w);
 	if (w->drain)
-		fprintf(stderr, "interrupted: %s stays drained, until xlb "
-		    "undrain %s\n", w->object, w->object);
+		complain("interrupted: %s stays drained, until xlb undrain %s",
+		    w->object, w->object);
 	else
-		fprintf(stderr, "interrupted: %s stays undrained\n",
-		    w->object);
+		complain("interrupted: %s stays undrained", w->object);
 	return STATUS_FAILED;
 }
 

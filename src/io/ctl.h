@@ -69,8 +69,8 @@ void ctl_stream_end(struct ctl_stream *s);	/* `gone` is not called */
  * of BIRD need not be. */
 json_t *ctl_text(const char *text);
 json_t *ctl_message(int status);	/* a reply with all its fields */
-/* Lines for stderr, as they are to be printed: an error, a warning (gets
- * "warning: " in front), each row of a diag. */
+/* Lines for stderr: an error, a warning (gets "warning: " in front), each row of a
+ * diag. `xlb` puts its name before those that are of no place in a file. */
 void ctl_error(json_t *reply, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 void ctl_warning(json_t *reply, const char *fmt, ...)

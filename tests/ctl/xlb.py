@@ -212,8 +212,10 @@ EXITS = [
     (["diff", GOOD], reply(3, ["f:1:1: wrong"]), 3, "f:1:1: wrong\n"),
     (["reload"], None, 4, "xlbd is not running: "),
     (["reload"], reply(), 0, ""),
-    (["reload"], reply(0, [], ["warning: no BIRD"]), 0, "warning: no BIRD\n"),
-    (["reload"], reply(1, ["eth9: no such interface"]), 1, "eth9: no such"),
+    (["reload"], reply(0, [], ["warning: no BIRD"]), 0,
+     "xlb: warning: no BIRD\n"),
+    (["reload"], reply(1, ["eth9: no such interface"]), 1,
+     "xlb: eth9: no such interface\n"),
     (["reload"], reply(3, ["x:1:2: a", "x:3:4: b"]), 3,
      "x:1:2: a\nx:3:4: b\n"),
     (["reload", "now"], None, 2, "too many arguments"),
@@ -225,7 +227,7 @@ EXITS = [
     (["restart"], None, 4, "xlbd is not running: "),
     (["restart"], reply(1, ["xlbd is stopping"]), 1, "xlbd is stopping"),
     (["restart"], reply(3, ["x:1:2: a", "not restarted"]), 3,
-     "x:1:2: a\nnot restarted\n"),
+     "x:1:2: a\nxlb: not restarted\n"),
     (["detach"], None, 2, "add --force"),
     (["detach"], reply(), 2, "add --force"),
     (["status"], None, 4, "xlbd is not running: "),
@@ -238,21 +240,21 @@ EXITS = [
     (["drain", "web/a", "web/b"], None, 2, "too many arguments"),
     (["drain", "--wait", "web/a"], None, 4, "xlbd is not running: "),
     (["drain", "--wait", "web/a"], reply(1, ["no pool is named web"]), 1,
-     "no pool is named web\n"),
+     "xlb: no pool is named web\n"),
     (["drain", "--wait", "web"], None, 2, "neither"),
     (["drain", "web/a"], None, 4, "xlbd is not running: "),
     (["drain", "web/a"], reply(), 0, ""),
     (["drain", "node"], reply(1, ["permission denied"]), 1,
-     "permission denied\n"),
+     "xlb: permission denied\n"),
     (["undrain", "node"], reply(), 0, ""),
     (["undrain", "--wait", "node"], None, 4, "xlbd is not running: "),
     (["undrain", "-w", "node"], None, 2, "undrain has no option -w"),
     (["undrain"], None, 2, "undrain wants an argument: POOL/BACKEND|node"),
-    (["undrain", "web/a"], reply(1, ["no"]), 1, "no\n"),
+    (["undrain", "web/a"], reply(1, ["no"]), 1, "xlb: no\n"),
     (["undrain", "web/a"], None, 4, "xlbd is not running: "),
     (["fingerprint"], None, 4, "xlbd is not running: "),
     (["fingerprint"], reply(web="0123456789abcdef"), 0, ""),
-    *((([c], reply(1, ["no"]), 1, "no\n")) for c in
+    *((([c], reply(1, ["no"]), 1, "xlb: no\n")) for c in
       "diff services pools backends rings flows bgp fingerprint stop".split()),
     *((([c, "a", "b", "c", "d"], None, 2, f"{c}: too many arguments")) for c in
       "diff restart stop status stats services backends rings flows neighbors "
@@ -407,17 +409,17 @@ def actions_say_what_they_did():
             expect(xlb("fingerprint", run_dir=s.dir), 4, "")
     with daemon(reload=reply(1, ["a"], ["warning: b"])) as s:
         r = xlb("reload", "--json", run_dir=s.dir)
-        expect(r, 1, None, "a\nwarning: b\n")
+        expect(r, 1, None, "xlb: a\nxlb: warning: b\n")
         equal(json.loads(r.stdout), {"schema": 1, "errors": ["a"],
                                      "warnings": ["warning: b"]})
     for args in (["fingerprint"], ["flows"], ["status"], ["stats"], ["events"],
                  ["lookup", "tcp", "192.0.2.7:1", "192.0.2.8:80"]):
         with daemon(**{args[0]: reply(1, ["no"])}) as s:
             r = xlb(*args, "--json", run_dir=s.dir)
-            expect(r, 1, None, "no\n")
+            expect(r, 1, None, "xlb: no\n")
             equal(json.loads(r.stdout),
                   {"schema": 1, "errors": ["no"], "warnings": []}, args)
-            expect(xlb(*args, run_dir=s.dir), 1, "", "no\n")
+            expect(xlb(*args, run_dir=s.dir), 1, "", "xlb: no\n")
     r = xlb("version")
     equal(json.loads(xlb("version", "--json").stdout)["version"],
           r.stdout.split()[1], "version")

@@ -169,7 +169,8 @@ def restart_is_refused(n):
            "--force\n")
     err = stays(n, 1, why, "/xlbd: cannot take over")
     rc, out, _ = n.xlb("--json", "restart")
-    check(rc == 1 and json.loads(out)["errors"] == err.splitlines(), rc, out)
+    check(rc == 1 and json.loads(out)["errors"] == [
+        s.removeprefix("xlb: ") for s in err.splitlines()], rc, out)
     n.file.write_text("nonsense: 1\n")
     stays(n, 1, why)
     (n.dir / "state/accepted.json").unlink()
@@ -223,11 +224,13 @@ def restart_is_asked_for(n):
     wait("the question", lambda: (n.dir / "asked").exists() and
          (n.dir / "asked").read_text())
     rc, _, err = n.xlb("restart")
-    check(rc == 1 and err == "xlbd is asked to restart already\n", rc, err)
+    check(rc == 1 and err == "xlb: xlbd is asked to restart "
+          "already\n", rc, err)
     check(n.xlb("reload")[0] == 0 and first.poll() is None)
     check(n.xlb("stop")[0] == 0)
     check(first.wait(10) == 1, first.returncode)
-    check(first.stderr.read() == "xlbd ended before it restarted\n")
+    check(first.stderr.read() ==
+          "xlb: xlbd ended before it restarted\n")
     pid = int((n.dir / "asked").read_text())
     check(not pathlib.Path(f"/proc/{pid}").exists(), "nobody ended it")
 

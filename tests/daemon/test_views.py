@@ -188,12 +188,12 @@ def only_so_many_readers(n):
     up(n)
     readers = [Reader(n) for _ in range(8)]
     rc, out, err = n.xlb("events")
-    check(rc == 1 and out == "" and err == "8 others read events already: "
-          "there cannot be more\n", rc, out, err)
+    check(rc == 1 and out == "" and err == "xlb: 8 others read events "
+          "already: there cannot be more\n", rc, out, err)
     readers.pop().close()
     wait("room", lambda: Reader(n).p.poll() is None)
     rc, out, err = n.xlb("events", "--service", "nope")
-    check(rc == 1 and err == "no service is named nope\n", rc, err)
+    check(rc == 1 and err == "xlb: no service is named nope\n", rc, err)
     for r in readers:
         r.close()
 
@@ -421,10 +421,10 @@ def lookup_says_what_packets_do(n):
     rc, out, _ = n.xlb("flows", "--client", "10.0.1.253")
     check(rc == 0 and len(out.splitlines()) == 1, "a client without flows", out)
     for args, status, text in (
-            (("tcp", "10.0.1.254:1", f"{VIP}:81"), 1, "no service matches\n"),
+            (("tcp", "10.0.1.254:1", f"{VIP}:81"), 1, "xlb: no service matches\n"),
             (("tcp", "10.0.1.254:1", "203.0.113.9:80"), 1,
-             "no service matches\n"),
-            (("udp", "10.0.1.254:1", f"{VIP}:80"), 1, "no service matches\n")):
+             "xlb: no service matches\n"),
+            (("udp", "10.0.1.254:1", f"{VIP}:80"), 1, "xlb: no service matches\n")):
         rc, out, err = n.xlb("lookup", *args)
         check((rc, out, err) == (status, "", text), args, rc, out, err)
 
@@ -473,8 +473,8 @@ def drain_waits(n):
     check(re.fullmatch("draining web/a: [1-9][0-9]* flows left\n", line), line)
     p.send_signal(signal.SIGINT)
     out, err = p.communicate(timeout=20)
-    check(p.returncode == 1 and out == "" and err == "interrupted: web/a stays "
-          "drained, until xlb undrain web/a\n", p.returncode, out, err)
+    check(p.returncode == 1 and out == "" and err == "xlb: interrupted: web/a "
+          "stays drained, until xlb undrain web/a\n", p.returncode, out, err)
     check(n.status()["pools"][0]["backends"][0]["state"] == "drain", "not")
 
 
