@@ -42,7 +42,7 @@ plan_rings_init(struct plan_rings *pr, const struct state *wanted,
 	pr->usable = arena_calloc(a, PLAN_NUMBERS, sizeof(*pr->usable));
 	pr->there = arena_calloc(a, RING_MEMBER_WORDS, sizeof(*pr->there));
 	pr->alive = arena_calloc(a, PLAN_NUMBERS, sizeof(*pr->alive));
-	pr->owns = arena_calloc(a, PLAN_NUMBERS, sizeof(*pr->owns));
+	pr->late = arena_calloc(a, PLAN_NUMBERS, sizeof(*pr->late));
 	pr->word = arena_calloc(a, wanted->ring_size, sizeof(*pr->word));
 	pr->usable[0] = true;	/* no backend needs no row */
 	ids_init(&nexthops, 1, XLB_NEXTHOPS, a);
@@ -142,7 +142,7 @@ op_ring_words(struct plan_rings *pr, struct op_ring *o,
 		was = XLB_SLOT_CUR(s.word);
 		o->moved += was != owner[i];
 		s = ring_slot_step(s, owner[i], want->roles,
-		    pr->alive[was] && !pr->owns[owner[i]], pr->tick);
+		    pr->alive[was] && pr->late[owner[i]], pr->tick);
 		word[i] = s.word;
 		past[i] = s.past;
 	}
@@ -185,21 +185,20 @@ alive_set(struct plan_rings *pr, const struct state_ring *want, bool on)
 		pr->alive[want->number_of[k]] = on && want->eligible[k];
 }
 
-/* Who has been an owner, or could not have been one. */
 static void
-owns_set(struct plan_rings *pr, const struct state_ring *want,
+late_set(struct plan_rings *pr, const struct state_ring *want,
     const struct state_ring *found)
 {
 	uint32_t i, number;
 	size_t k;
 
-	memset(pr->owns, 0, PLAN_NUMBERS * sizeof(*pr->owns));
-	for (i = 0; i < pr->wanted->ring_size; i++)
-		pr->owns[XLB_SLOT_CUR(found->slot[i])] = true;
+	memset(pr->late, 0, PLAN_NUMBERS * sizeof(*pr->late));
 	for (k = 0; k < want->nmember; k++) {
 		number = want->number_of[k];
-		pr->owns[number] |= ring_member(found->roles, number) == 0;
+		pr->late[number] = ring_member(found->roles, number) != 0;
 	}
+	for (i = 0; i < pr->wanted->ring_size; i++)
+		pr->late[XLB_SLOT_CUR(found->slot[i])] = false;
 }
 
 /* Which of the two operations on slots, and in which part of the plan. */
@@ -212,7 +211,7 @@ slots_build(struct plan_rings *pr, const struct state_ring *want,
 
 	state_ring_words(pr->rc, pr->wanted, want, pr->word);
 	alive_set(pr, want, true);
-	owns_set(pr, want, found);
+	late_set(pr, want, found);
 	out->now = true;
 	for (i = 0; i < size; i++) {
 		out->now &= pr->usable[pr->word[i]];

@@ -18,7 +18,8 @@ struct plan_rings {
 	uint32_t *there;	/* as roles: both bits of backends that have
 				 * their row and stay */
 	bool *alive;		/* scratch: eligible in the ring at hand */
-	bool *owns;		/* scratch: has slots of it, or is no member yet */
+	bool *late;		/* scratch: a member all the time that has had
+				 * no slot, see ring_slot_step() */
 	uint32_t *word;		/* scratch: one ring's owners */
 };
 
