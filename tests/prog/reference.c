@@ -259,10 +259,11 @@ static unsigned
 icmp(const struct ref_config *c, struct ref_packet *p, struct ref_result *out)
 {
 	const uint8_t *m = p->ip + p->l4;
-	unsigned type = m[0];
+	unsigned type;
 
 	if (p->total - p->l4 < 8 || p->l4 + 8 > p->seen)
 		return XLB_REASON_MALFORMED;
+	type = m[0];
 	if (type == (p->v6 ? 128 : 8) && m[1] == 0)
 		return p->own ? XLB_REASON_NOT_VIP : ref_echo(p, out);
 	if (p->v6 ? type >= 1 && type <= 4 :
