@@ -45,19 +45,6 @@ demand_cmp(const void *a, const void *b)
 	return x->service < y->service ? -1 : x->service > y->service;
 }
 
-static int
-pool_cmp(const void *name, const void *pool)
-{
-	return strcmp(name, ((const struct state_pool *)pool)->conf->name);
-}
-
-static const struct state_pool *
-pool_find(const struct state *s, const char *name)
-{
-	return s->npool == 0 ? NULL : bsearch(name, s->pool, s->npool,
-	    sizeof(*s->pool), pool_cmp);
-}
-
 static bool
 is_answered(const struct demand *d)
 {
@@ -87,7 +74,8 @@ demands(const struct announce_input *in, struct arena *a, size_t *n)
 			d[k].addr = s->address[j].address;
 			d[k].conf = &s->address[j];
 			d[k].service = s;
-			d[k].pool = pool_find(in->wanted, s->pool->name);
+			d[k].pool = state_pool_find(in->wanted,
+			    s->pool->name);
 		}
 	}
 	if (k > 0)

@@ -195,7 +195,8 @@ late_set(struct plan_rings *pr, const struct state_ring *want,
 	memset(pr->late, 0, PLAN_NUMBERS * sizeof(*pr->late));
 	for (k = 0; k < want->nmember; k++) {
 		number = want->number_of[k];
-		pr->late[number] = ring_member(found->roles, number) != 0;
+		pr->late[number] = ring_member(found->roles, number) != 0 &&
+		    (want->held == NULL || !want->held[number]);
 	}
 	for (i = 0; i < pr->wanted->ring_size; i++)
 		pr->late[XLB_SLOT_CUR(found->slot[i])] = false;

@@ -19,7 +19,7 @@ struct plan_rings {
 				 * their row and stay */
 	bool *alive;		/* scratch: eligible in the ring at hand */
 	bool *late;		/* scratch: a member all the time that has had
-				 * no slot, see ring_slot_step() */
+				 * no slot, though it might have */
 	uint32_t *word;		/* scratch: one ring's owners */
 };
 

@@ -38,7 +38,7 @@ struct ring_slot {
 
 /* `was` when `cur` becomes the owner; `tick` is now, any number of bits.
  * `late`: the owner before would take new flows, and `cur`, a member all the
- * time, takes its first ones. */
+ * time that nobody kept from them, takes its first ones. */
 struct ring_slot ring_slot_step(struct ring_slot was, uint32_t cur,
     const uint32_t *member, bool late, uint32_t tick);
 

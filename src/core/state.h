@@ -102,6 +102,8 @@ struct state_ring {
 	const uint16_t *number_of;	/* member index -> backend number */
 	const bool *eligible;	/* by member index */
 	const bool *leaving;	/* as many, see STATE_LEAVING; NULL: nobody */
+	const bool *held;	/* by backend number: file or drain gave it no
+				 * slots until now; NULL: nobody */
 	size_t nmember;
 };
 
@@ -226,6 +228,7 @@ struct state_input {
 	bool surge;		/* every packet is looked up */
 	int64_t now;		/* CLOCK_REALTIME, ns, as in overrides */
 	const struct state *found;	/* whose numbers are kept */
+	const struct state *before;	/* what was wanted last; NULL: nothing */
 };
 
 /*
@@ -273,6 +276,8 @@ bool state_ring_same(struct ring_cache *rc, const struct state *wanted,
     const struct state_ring *ring, const uint32_t *word);
 uint64_t state_ring_fingerprint(struct ring_cache *rc,
     const struct state *wanted, const struct state_ring *ring);
+const struct state_pool *state_pool_find(const struct state *s,
+    const char *name);
 /* The ring of a pool of that name; NULL: no service uses it. */
 const struct state_ring *state_ring_find(const struct state *s,
     const char *pool);

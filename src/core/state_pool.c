@@ -209,6 +209,40 @@ seat_cmp(const void *va, const void *vb)
 	return addr_cmp(&a->member.addr, &b->member.addr);
 }
 
+static int
+pool_cmp(const void *name, const void *pool)
+{
+	return strcmp(name, ((const struct state_pool *)pool)->conf->name);
+}
+
+const struct state_pool *
+state_pool_find(const struct state *s, const char *name)
+{
+	return s->npool == 0 ? NULL : bsearch(name, s->pool, s->npool,
+	    sizeof(*s->pool), pool_cmp);
+}
+
+static const bool *
+held_build(const struct state_build *b, const char *pool)
+{
+	const struct state_pool *was = b->in->before == NULL ? NULL :
+	    state_pool_find(b->in->before, pool);
+	enum member_why why;
+	bool *held = NULL;
+	size_t i;
+
+	for (i = 0; was != NULL && i < was->conf->nbackend; i++) {
+		why = was->member[i].why;
+		if (why != MEMBER_STATE_DOWN && why != MEMBER_STATE_DRAIN &&
+		    why != MEMBER_WEIGHT_ZERO)
+			continue;
+		if (held == NULL)
+			held = arena_calloc(b->a, XLB_BACKENDS, sizeof(*held));
+		held[was->member[i].number] = true;
+	}
+	return held;
+}
+
 static void
 ring_build(struct state_build *b, const struct conf_pool *c,
     const struct state_pool *p, struct state_ring *r)
@@ -250,6 +284,7 @@ ring_build(struct state_build *b, const struct conf_pool *c,
 	r->number_of = number_of;
 	r->eligible = eligible;
 	r->leaving = any ? leaving : NULL;
+	r->held = held_build(b, c->name);
 	r->nmember = n;
 }
 

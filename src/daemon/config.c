@@ -333,7 +333,9 @@ config_apply(struct daemon *d, struct config *c)
 	c->retired = old;
 	d->config = c;
 	d->applied = true;
-	/* pointed into the old tables */
+	/* pointed into the old tables; of `before` names and reasons are read */
+	if (d->wanted.npool > 0)
+		d->before = d->wanted;
 	memset(&d->wanted, 0, sizeof(d->wanted));
 	d->ring = NULL;
 	documents_listen(d, c->conf);

@@ -147,6 +147,9 @@ struct daemon {
 	/* The last reconciliation: what was wanted, and how it went. */
 	struct arena *arena;
 	struct state wanted;
+	struct state before;	/* what was wanted under the configuration
+				 * before, until there is a reconciliation under
+				 * this one; its pools alone are good */
 	struct ring_cache *rings;
 	struct prog_link *link;	/* as conf->interface */
 	bool refused;		/* an interface that is up is not attached */

@@ -66,6 +66,7 @@ reconcile_input(const struct daemon *d, const struct conf *conf,
 		.surge = d->tidy.surge.on,
 		.now = daemon_realtime(),
 		.found = found,
+		.before = d->before.npool > 0 ? &d->before : &d->wanted,
 	};
 
 	input_doors(d, conf, &in);
@@ -279,6 +280,7 @@ run_keep(struct run *r, const struct announce *next)
 	d->failed = r->nfailed;
 	d->epoch++;
 	d->wanted = r->wanted;
+	memset(&d->before, 0, sizeof(d->before));
 	d->ring = NULL;
 	d->announce = *next;
 	arena_free(d->arena);

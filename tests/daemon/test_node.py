@@ -583,6 +583,23 @@ def no_room_but_health(n):
         node.run("ip", "-n", n.far, "addr", "del", f"{VIP}/32", "dev", "lo")
 
 
+def held_back_is_not_late(n):
+    """Slots that a member takes when the file first gives it a weight leave their
+    owners before, soon after a start, too."""
+    checks = {"pool": "check: c, ", "more": "checks: {c: {type: tcp, port: 80, "
+              "via: direct, interval: 100ms, timeout: 90ms}}"}
+    n.start_far("python3", "-c", "import socket, time\nkept = [socket."
+                "create_server((f'10.0.1.{h}', 80)) for h in (11, 12)]\n"
+                "time.sleep(3600)")
+    up(n, backends=node.BACKENDS.replace("12}", "12, weight: 0}"), **checks)
+    wait("the other one", lambda: all(b["health"] == "up" for b in
+                                      n.status()["pools"][0]["backends"]))
+    n.configure(**checks)
+    check(n.xlb("reload")[0] == 0, n.said())
+    ring = json.loads(n.xlb("rings", "--json")[1])["rings"][0]
+    check(ring["prev"] > ring["slots"] / 3, ring)
+
+
 def adopted_is_no_news(n):
     up(n)
     killed(n)
@@ -743,6 +760,7 @@ CASES = (
     ("a change that the maps have no room for is refused", no_room),
     ("withdrawals need no room in the maps", no_room_at_start),
     ("health needs no room in the maps", no_room_but_health),
+    ("a member that was held back is not late", held_back_is_not_late),
     ("what is adopted is no news", adopted_is_no_news),
     ("the flow table grows, and does not shrink", table_grows),
     ("what diff foretells happens", diff_foretells),

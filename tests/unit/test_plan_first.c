@@ -30,11 +30,15 @@ static const char *const addrs[BACKENDS] = { "10.0.0.1", "10.0.0.2",
 static const char two[] = CONF("{name: b1, address: 10.0.0.1}, " B2);
 static const char less[] = CONF("{name: b1, address: 10.0.0.1, weight: 50}, "
     B2);
+static const char weightless[] = CONF("{name: b1, address: 10.0.0.1, weight: 0}, "
+    B2);
+static const char drained[] = CONF("{name: b1, address: 10.0.0.1, state: drain}, "
+    B2);
 static const char three[] = CONF("{name: b1, address: 10.0.0.1}, " B2
     ", {name: b3, address: 10.0.0.3}");
 
 static struct arena *a;
-static struct state found, wanted;
+static struct state found, wanted, last;
 
 struct begin {
 	enum backend_state state;	/* by `xlb drain` or `undrain` */
@@ -54,11 +58,12 @@ plan_for(const char *text, const struct override_list *overrides,
 	struct hop hop[BACKENDS];
 	struct hop_table hops = { hop, BACKENDS };
 	struct state_input in = { .overrides = overrides, .health = &table,
-	    .hops = &hops, .found = &found, .now = NOW };
+	    .hops = &hops, .found = &found, .before = &last, .now = NOW };
 	struct ring_cache *rc = ring_cache_new();
 	struct diag dg;
 	size_t i;
 
+	last = wanted;
 	memset(hop, 0, sizeof(hop));
 	memset(health, 0, sizeof(health));
 	for (i = 0; i < BACKENDS; i++) {
@@ -241,11 +246,35 @@ a_backend_is_known_later_or_the_file_has_changed(void **state)
 	assert_in_range(n, SIZE / 3 - 1, SIZE / 3 + 1);
 }
 
+/* Whom the file kept from having slots nobody waited for. */
+static void
+a_member_that_was_held_back_is_not_late(void **state)
+{
+	static const char *const held[] = { weightless, drained };
+	static const enum health_state unknown[BACKENDS];
+	static const enum health_state up[BACKENDS] = { HEALTH_UP, HEALTH_UP,
+	    HEALTH_UP };
+	static struct maps m;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(held) / sizeof(held[0]); i++) {
+		memset(&wanted, 0, sizeof(wanted));
+		maps_mem_init(&m);
+		m.settings.ring_size = SIZE;
+		carried_out(&m, held[i], unknown, TICK);
+		assert_int_equal(carried_out(&m, held[i], up, TICK + 1), 0);
+		assert_in_range(carried_out(&m, two, up, TICK + 2),
+		    SIZE / 2 - 1, SIZE / 2 + 1);
+	}
+}
+
 static int
 begin(void **state)
 {
 	(void)state;
 	a = arena_new();
+	memset(&wanted, 0, sizeof(wanted));
 	return 0;
 }
 
@@ -270,6 +299,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(
 		    a_backend_is_known_later_or_the_file_has_changed, begin,
 		    end),
+		cmocka_unit_test_setup_teardown(
+		    a_member_that_was_held_back_is_not_late, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
