@@ -98,7 +98,7 @@ int backends_run(const struct context *x);
 int neighbors_run(const struct context *x);
 int bgp_run(const struct context *x);
 int rings_run(const struct context *x);
-int flows_run(const struct context *x);
+int flows_run(const struct context *x);		/* flows.c */
 int lookup_run(const struct context *x);
 int import_run(const struct context *x);	/* import.c */
 int version_run(const struct context *x);	/* help.c */

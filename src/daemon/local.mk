@@ -35,3 +35,4 @@ libxlbd_a_SOURCES += src/daemon/start.c
 libxlbd_a_SOURCES += src/daemon/stats.c src/daemon/story.c
 libxlbd_a_SOURCES += src/daemon/tidy.c
 libxlbd_a_SOURCES += src/daemon/status.c src/daemon/status.h
+libxlbd_a_SOURCES += src/daemon/status_ring.c
