@@ -20,8 +20,10 @@ SANITIZER_TESTS = $(DAEMON_TESTS) $(DECAP_TESTS) $(PROG_TESTS) $(CTL_TESTS) \
 
 # They compute tables with code that the first list goes through as well, count what
 # the kernel executes, or look at the sources: four times the time would show nothing
-# else.
-OPTIMISED_TESTS = $(FIGURE_TESTS) $(BENCH_TESTS) $(SCRIPT_TESTS) $(DOC_TESTS)
+# else. Or they fork for each of hundreds of calls, which with a sanitizer's memory
+# costs most.
+OPTIMISED_TESTS = $(FIGURE_TESTS) $(FAULT_TESTS) $(BENCH_TESTS) $(SCRIPT_TESTS) \
+	$(DOC_TESTS)
 
 # `./setup check` also runs it in the other build, with all its frames; in the one with
 # sanitizers a tenth of so many does, and others.

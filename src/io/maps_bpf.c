@@ -81,7 +81,7 @@ maps_open(const char *dir, const int fd[MAP_IDS], uint32_t ring_size,
     struct maps **out)
 {
 	struct maps *m = calloc(1, sizeof(*m));
-	int i, rc;
+	int i, rc = 0;
 
 	if (m == NULL)
 		fatal("maps");
@@ -90,9 +90,13 @@ maps_open(const char *dir, const int fd[MAP_IDS], uint32_t ring_size,
 	m->grace_fd = -1;
 	for (i = 0; i < XLB_RINGS; i++)
 		m->ring[i].fd = -1;
-	for (i = 0; i < MAP_IDS; i++)
+	for (i = 0; i < MAP_IDS; i++) {
 		m->fd[i] = fcntl(fd[i], F_DUPFD_CLOEXEC, 0);
-	rc = maps_attach(m);
+		if (m->fd[i] < 0 && rc == 0)
+			rc = -errno;
+	}
+	if (rc == 0)
+		rc = maps_attach(m);
 	if (rc == 0)
 		rc = ring_adopt(m);
 	if (rc == 0)

@@ -381,10 +381,14 @@ static void
 neigh_sweep(struct netlink *nl)
 {
 	size_t i;
+	int rc;
 
 	nl->swept = true;
-	if (query_dump(nl, RTM_GETNEIGH, sweep_row, sweep_forget) < 0)
+	rc = query_dump(nl, RTM_GETNEIGH, sweep_row, sweep_forget);
+	if (rc < 0) {
+		log_warnx("netlink: reading the neighbours: %s", strerror(-rc));
 		sweep_forget(nl);
+	}
 	query_begin(nl, release_answer);
 	for (i = 0; i < nl->nstale; i++)
 		neigh_release(nl, &nl->stale[i]);

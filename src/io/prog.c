@@ -132,15 +132,28 @@ program_place(struct prog *p, const struct load *l)
 int
 prog_switch(struct prog *p, const struct load *l)
 {
+	int fd = dup(bpf_program__fd(l->skel->progs.xlb)), old = p->fd, rc;
+	uint32_t id = p->id;
 	struct bpf_prog_info info;
-	int fd = dup(bpf_program__fd(l->skel->progs.xlb));
 
-	if (fd < 0 || prog_info(fd, &info, NULL, 0) < 0)
-		return -errno;
-	close(p->fd);
-	p->fd = fd;
-	p->id = info.id;
-	return program_replace(p, l, -1);
+	rc = fd < 0 ? -errno : prog_info(fd, &info, NULL, 0);
+	if (rc == 0) {
+		p->fd = fd;
+		p->id = info.id;
+		rc = program_replace(p, l, -1);
+	}
+	if (rc < 0 && p->fd != old) {
+		/* packets would use tables that nobody keeps */
+		p->fd = old;
+		p->id = id;
+		prog_links_update(p, old, id);
+		pin_replace(p->dir, "program", old);
+	}
+	if (rc == 0)
+		close(old);
+	else if (fd >= 0)
+		close(fd);
+	return rc;
 }
 
 static int

@@ -180,12 +180,15 @@ grow_switch(struct grow *g)
 	rc = grow_pin(g, g->l.fd);
 	if (rc == 0)
 		rc = prog_switch(g->p, &g->l);
-	if (rc == 0)
-		rc = maps_grace(m);	/* no packet writes the old ones */
 	if (rc < 0) {
 		grow_pin(g, m->fd);
 		return rc;
 	}
+	/* no packet writes the old ones; without it some of the last entries are
+	 * not copied, and there is no way back */
+	rc = maps_grace(m);
+	if (rc < 0)
+		log_warnx("maps: no grace period: %s", strerror(-rc));
 	grow_copy(g, true);
 	grow_take(g);
 	return 0;

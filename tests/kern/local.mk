@@ -43,3 +43,47 @@ KERN_TESTS += tests/kern/test_tunnel
 tests_kern_test_tunnel_SOURCES = tests/kern/test_tunnel.c $(KERN_SOURCES)
 tests_kern_test_tunnel_CPPFLAGS = $(KERN_CPPFLAGS)
 tests_kern_test_tunnel_LDADD = $(KERN_LIBS)
+
+# Calls of libxlbio.a that may fail, see fault_calls.inc.
+FAULT_TESTS =
+EXTRA_PROGRAMS += $(FAULT_TESTS)
+FAULT_WRAP = -Wl,--wrap=accept4 -Wl,--wrap=bind -Wl,--wrap=chdir \
+	-Wl,--wrap=chmod -Wl,--wrap=chown -Wl,--wrap=close_range -Wl,--wrap=connect \
+	-Wl,--wrap=dup -Wl,--wrap=dup2 -Wl,--wrap=epoll_create1 -Wl,--wrap=epoll_ctl \
+	-Wl,--wrap=epoll_wait -Wl,--wrap=eventfd -Wl,--wrap=eventfd_write \
+	-Wl,--wrap=fchmod -Wl,--wrap=flock -Wl,--wrap=fopen -Wl,--wrap=fork \
+	-Wl,--wrap=fstat -Wl,--wrap=fsync -Wl,--wrap=ftruncate -Wl,--wrap=getsockname \
+	-Wl,--wrap=getsockopt -Wl,--wrap=listen -Wl,--wrap=lstat \
+	-Wl,--wrap=memfd_create -Wl,--wrap=mkdir -Wl,--wrap=mmap \
+	-Wl,--wrap=pidfd_open -Wl,--wrap=pipe2 -Wl,--wrap=poll -Wl,--wrap=pread \
+	-Wl,--wrap=pthread_create -Wl,--wrap=pwrite -Wl,--wrap=read -Wl,--wrap=recv \
+	-Wl,--wrap=recvfrom -Wl,--wrap=recvmsg -Wl,--wrap=rename -Wl,--wrap=send \
+	-Wl,--wrap=sendmsg -Wl,--wrap=sendto -Wl,--wrap=setgroups \
+	-Wl,--wrap=setresgid -Wl,--wrap=setresuid -Wl,--wrap=setsockopt \
+	-Wl,--wrap=sigprocmask -Wl,--wrap=socket -Wl,--wrap=socketpair \
+	-Wl,--wrap=stat -Wl,--wrap=unlink -Wl,--wrap=write -Wl,--wrap=sd_event_add_io \
+	-Wl,--wrap=sd_event_add_time -Wl,--wrap=sd_event_add_time_relative \
+	-Wl,--wrap=sd_event_source_set_priority -Wl,--wrap=mnl_socket_open2 \
+	-Wl,--wrap=mnl_socket_bind -Wl,--wrap=mnl_socket_sendto \
+	-Wl,--wrap=mnl_socket_recvfrom -Wl,--wrap=bpf_link_create \
+	-Wl,--wrap=bpf_link_detach -Wl,--wrap=bpf_link_update \
+	-Wl,--wrap=bpf_map__reuse_fd -Wl,--wrap=bpf_map__set_max_entries \
+	-Wl,--wrap=bpf_map__set_value_size -Wl,--wrap=bpf_map_create \
+	-Wl,--wrap=bpf_map_delete_elem -Wl,--wrap=bpf_map_get_next_key \
+	-Wl,--wrap=bpf_map_lookup_elem -Wl,--wrap=bpf_map_update_elem \
+	-Wl,--wrap=bpf_obj_get -Wl,--wrap=bpf_obj_get_info_by_fd \
+	-Wl,--wrap=bpf_obj_pin -Wl,--wrap=bpf_object__attach_skeleton \
+	-Wl,--wrap=bpf_object__load_skeleton -Wl,--wrap=bpf_object__open_skeleton \
+	-Wl,--wrap=bpf_program__set_flags -Wl,--wrap=bpf_program__set_log_buf \
+	-Wl,--wrap=bpf_tc_attach -Wl,--wrap=bpf_tc_hook_create \
+	-Wl,--wrap=bpf_tc_query -Wl,--wrap=bpf_xdp_query -Wl,--wrap=ring_buffer__new \
+	-Wl,--wrap=bpf_program__fd -Wl,--wrap=munmap -Wl,--wrap=open -Wl,--wrap=fcntl -Wl,--wrap=ioctl -Wl,--wrap=prctl \
+	-Wl,--wrap=syscall
+FAULT_TESTS += tests/kern/test_fault
+tests_kern_test_fault_SOURCES = tests/kern/test_fault.c tests/kern/fault.c \
+	tests/kern/fault_host.c tests/kern/fault_bpf.c \
+	tests/kern/fault_serve.c \
+	tests/kern/fault.h tests/kern/fault_calls.inc $(KERN_SOURCES)
+tests_kern_test_fault_CPPFLAGS = $(KERN_CPPFLAGS) $(JANSSON_CFLAGS)
+tests_kern_test_fault_LDFLAGS = $(AM_LDFLAGS) $(FAULT_WRAP)
+tests_kern_test_fault_LDADD = $(KERN_LIBS) $(MICROHTTPD_LIBS)
