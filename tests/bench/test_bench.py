@@ -23,7 +23,7 @@ INSNS = {"ack": 402, "ack6": 480, "mix": 540, "gue": 597, "syn": 395,
 
 def bench(*arguments, code=0):
     run = subprocess.run([BUILD + "bench", *arguments], capture_output=True,
-                         text=True, timeout=120)
+                         text=True, timeout=600)
     assert run.returncode == code, \
         f"exit {run.returncode}: {run.stdout}{run.stderr}"
     return run.stdout + run.stderr
@@ -51,12 +51,12 @@ def rows(*arguments):
     return text, by
 
 
-def in_order(by, cases):
+def in_order(best, cases):
     """Nothing, the floor, xlb: so far apart that only others' load on this
-    machine hides it."""
+    machine hides it, which makes slower and never faster."""
     return all(
-        by[c, n, "floor"]["net_ns"] > 1 and by[c, n, "xlb"]["net_ns"] >
-        (0 if c == "pass" else by[c, n, "floor"]["net_ns"])
+        best[c, n, "floor"] > best[c, n, "driver"] + 1 and best[c, n, "xlb"] >
+        best[c, n, "driver" if c == "pass" else "floor"]
         for c in cases for n in (1, 1000))
 
 
@@ -73,7 +73,7 @@ def insns_in_budget(text):
 
 
 def each_case_and_program():
-    cases = tuple(INSNS)
+    cases, best = tuple(INSNS), {}
     for _ in range(6):
         text, by = rows("--case", ",".join(cases), "--flows", "1,1000", *SHORT)
         assert set(by) == {(c, n, p) for c in cases
@@ -85,9 +85,11 @@ def each_case_and_program():
             assert abs(r["ns"] - base - r["net_ns"]) < 0.11, r
             assert program != "driver" or r["net_ns"] == 0, r
         insns_in_budget(text)
-        if in_order(by, cases):
+        best = {key: min(r["ns"], best.get(key, r["ns"]))
+                for key, r in by.items()}
+        if in_order(best, cases):
             return
-    assert False, by
+    assert False, best
 
 
 def frames_of_several_buffers():
