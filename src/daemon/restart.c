@@ -19,7 +19,6 @@
 #include "daemon/daemon.h"
 #include "io/log.h"
 
-#define QUESTION "--preflight=restart"
 #define ANSWER_MS 60000		/* a slow machine's verifier needs some */
 #define SAID_MAX 4096		/* bytes of why not */
 
@@ -30,6 +29,7 @@ extern char **environ;
 static int
 child_spawn(struct restart *r, const struct origin *from)
 {
+	static char question[] = "--preflight=restart";
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t attr;
 	sigset_t none, pipe;
@@ -43,7 +43,7 @@ child_spawn(struct restart *r, const struct origin *from)
 	if (argv == NULL)
 		fatal("restart");
 	memcpy(argv, from->argv, n * sizeof(*argv));
-	argv[n] = (char [sizeof(QUESTION)]){ QUESTION };
+	argv[n] = question;
 	sigemptyset(&none);
 	sigemptyset(&pipe);
 	sigaddset(&pipe, SIGPIPE);
