@@ -169,6 +169,7 @@ machine_load(struct kernel *k)
 static void
 machine_maps(struct kernel *k)
 {
+	LIBBPF_OPTS(bpf_map_create_opts, o, .map_flags = BPF_F_NO_PREALLOC);
 	struct bpf_map *map;
 	int i;
 
@@ -176,7 +177,9 @@ machine_maps(struct kernel *k)
 		map = i == MAP_TABLES ? k->skel->maps.bss :
 		    bpf_object__find_map_by_name(k->skel->obj, map_name[i]);
 		/* `saved` is xlbd's alone, when it loads */
-		k->fd[i] = map != NULL ? bpf_map__fd(map) : -1;
+		k->fd[i] = i != MAP_SAVED ? bpf_map__fd(map) : bpf_map_create(
+		    BPF_MAP_TYPE_HASH, map_name[i], sizeof(uint32_t),
+		    sizeof(struct xlb_saved), XLB_SAVED, &o);
 	}
 	k->tables = maps_map(k->fd[MAP_TABLES], sizeof(*k->tables));
 	k->stats = maps_map(k->fd[MAP_STATS], (size_t)ncpu * sizeof(*k->stats));
@@ -195,6 +198,7 @@ machines_remove(void)
 	for (k = machines; k != NULL; k = next) {
 		next = k->next;
 		xlb_clock_bpf__destroy(k->skel);
+		close(k->fd[MAP_SAVED]);
 		free(k->flows_host);
 		free(k);
 	}
