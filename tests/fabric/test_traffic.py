@@ -88,11 +88,13 @@ def test_nodes_agree(fabric):
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_lookup_agrees(fabric, family):
-    """Each node says of a connection what became of it, whichever it came over."""
-    for r in fabric.http(6, family, from_port=31000):
-        told = {node: json.loads(x)["backend"]
-                for node, x in fabric.lookup(family, r.port).items()}
-        assert r.ok and told == dict.fromkeys(NODES, r.backend), r
+    """Each node says of a connection what became of it, whichever it came over;
+    but where its slot has changed lately, and so a ring alone does not say, only
+    the one that has seen it knows."""
+    for r in fabric.http(6, family, from_port=29000):  # nobody else's
+        told = [json.loads(x) for x in fabric.lookup(family, r.port).values()]
+        knows = [t["backend"] for t in told if not t["lookup"] or t["entry"]]
+        assert r.ok and knows and set(knows) == {r.backend}, json.dumps(told)
 
 
 def test_vip_belongs_to_no_node(fabric):
