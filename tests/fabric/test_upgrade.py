@@ -168,7 +168,8 @@ def test_another_xlbd_under_load(counted):
 
 def test_one_that_cannot_take_over(counted, tmp_path):
     """As after a downgrade to another layout: it is asked before anything ends.
-    The one that was there before is restarted into."""
+    The one that was there before is restarted into. That no packet is lost at the
+    full rate is the other test's."""
     f, program = counted, tmp_path / "xlbd"
 
     def place(name):
@@ -180,7 +181,7 @@ def test_one_that_cannot_take_over(counted, tmp_path):
         served(f)
         link = next((lab.BPFFS / (lab.BPF_PREFIX + NODE) /
                      "links").iterdir())
-        blast = Blast(f, bearable(f))
+        blast = Blast(f, RATE // 10)
         with nothing_moves(f):
             was, pid, started = (pinned.link_info(link), unit.pid,
                                  f.status(NODE)["started"])
