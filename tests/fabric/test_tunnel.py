@@ -69,10 +69,14 @@ def test_backend_that_does_not_decapsulate(fabric):
 def test_what_is_wrong_is_what_is_shown(fabric):
     """A tunnel that is mended while the server is down: the reason goes on to
     what is left to mend, and it is no change of state."""
+    log = lab.RUN / "lb1/xlbd.log"
+    before = len(log.read_text())
     fabric.decap("b2", "detach", "eth0")
     fabric.kill_backend("b2")
     try:
         lacks(fabric, "b2", "through the tunnel: timeout")
+        lab.wait("both addresses' checks to say so", lambda: log.read_text()[
+            before:].count(": up -> down: ") == len(VIP))
         since = fabric.pool("lb1")["b2"]["since"]
         fabric.attach_decap("b2")
         lab.wait("the reason to be what is left", lambda:
