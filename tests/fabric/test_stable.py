@@ -37,6 +37,8 @@ class Servers:
         self.process = {}
         for host, name in enumerate(SERVERS, 31):
             self.make(name, host)
+        # those of a test before had other MAC addresses
+        f.run("router", "ip", "neigh", "flush", "all")
         for name in SERVERS:
             lab.wait(f"{name} to listen", lambda n=name: lab.connects(
                 "router", self.address(n), PORT))
