@@ -109,7 +109,9 @@ class Lab:
         proc.wait(10)
 
     def birdc(self, *words, side="lb"):
-        return command("birdc", "-v", "-s", self.socket(side), " ".join(words))
+        # what it complains of has no newline: a line of TAP would lie behind it
+        return command("birdc", "-v", "-s", self.socket(side), " ".join(words),
+                       stderr=subprocess.STDOUT)
 
     def drive(self, *args, wrap=None):
         return Drive(self.snippets, self.socket(), *args,
