@@ -95,7 +95,7 @@ ok "the machine sleeps for longer than the hold" sleeps 20 15
 sleep 4			# the hold is longer than what it was awake
 ok "a new address is still held: nobody watched it" not_announced $VIP_NEW
 ok "then it is announced" within 30 announced $VIP_NEW
-echo "xlbd: address $VIP_NEW: withdrawn -> announced" >>/tmp/said
+echo "xlbd: address $VIP_NEW: withdrawn -> to be announced" >>/tmp/said
 ok "no verdict has changed" same /tmp/was verdicts
 ok "nothing was withdrawn" same /tmp/withdrawals withdrawals
 ok "and nothing said but that" same /tmp/said cat /tmp/xlbd.log
