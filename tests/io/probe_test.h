@@ -27,6 +27,7 @@ struct bench {
 	sd_event *ev;
 	struct prober *p;
 	size_t got[TARGETS_MAX], total;
+	size_t ended[PROBE_RESULTS];	/* of all targets, by how */
 	enum probe_result last[TARGETS_MAX];
 	uint16_t detail[TARGETS_MAX];
 	char said[TARGETS_MAX][HEALTH_SAID_MAX];
@@ -44,6 +45,7 @@ result_count(size_t id, enum probe_result r, uint16_t detail, const char *said,
 	if (b->got[id]++ == 0)
 		b->first_at[id] = probe_now().ns;
 	b->last[id] = r;
+	b->ended[r]++;
 	b->detail[id] = detail;
 	snprintf(b->said[id], sizeof(b->said[id]), "%s", said);
 	b->total++;
@@ -54,6 +56,7 @@ bench_reset(struct bench *b)
 {
 	memset(b->got, 0, sizeof(b->got));
 	memset(b->last, 0xff, sizeof(b->last));
+	memset(b->ended, 0, sizeof(b->ended));
 	b->total = 0;
 	b->begin = probe_now().ns;
 }
