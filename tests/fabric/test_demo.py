@@ -23,6 +23,8 @@ class Tour(demo.Tour):
         print("process", self.f.start("a", "sleep", "sleep", 1000).pid, flush=True)
         %s
 demo.Tour = Tour
+# what a shell starts in the background ignores it
+signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.exit(demo.main([]))
 """
 
