@@ -177,6 +177,8 @@ static int
 client_connect(struct bird_client *c, const char *path)
 {
 	struct sockaddr_un sun = { .sun_family = AF_UNIX };
+	struct ucred who;
+	socklen_t len = sizeof(who);
 
 	if (strlen(path) >= sizeof(sun.sun_path))
 		return -ENAMETOOLONG;
@@ -184,8 +186,10 @@ client_connect(struct bird_client *c, const char *path)
 	c->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (c->fd < 0)
 		return -errno;
-	if (connect(c->fd, (const struct sockaddr *)&sun, sizeof(sun)) < 0)
+	if (connect(c->fd, (const struct sockaddr *)&sun, sizeof(sun)) < 0 ||
+	    getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &who, &len) < 0)
 		return -errno;
+	c->peer = who.pid;
 	return 0;
 }
 

@@ -7,6 +7,7 @@
 #define XLB_BIRD_CLIENT_H
 
 #include <stdbool.h>
+#include <sys/types.h>
 #include <systemd/sd-event.h>
 
 #include "core/bird_text.h"
@@ -23,6 +24,8 @@ struct bird_client {
 	sd_event_source *io, *timer;
 	int fd;			/* -1: closed */
 	unsigned opened;	/* counts connections */
+	pid_t peer;		/* who listened when it was opened (SO_PEERCRED,
+				 * unix(7)); 0: in a pid namespace of its own */
 	bool up;		/* the greeting came */
 	bool busy;		/* a reply (or the greeting) is awaited */
 	bool late;

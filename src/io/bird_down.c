@@ -62,6 +62,15 @@ down_ours(struct bird *b, int f, bool ours)
 		close(fd);
 }
 
+/* In another BIRD nobody has disabled them, or somebody will have done it anew. */
+void
+down_met(struct bird *b, pid_t bird)
+{
+	if (bird == 0 || bird != b->down.bird)
+		down_free(b);
+	b->down.bird = bird;
+}
+
 bool
 down_by_hand(const struct bird *b, int f)
 {

@@ -31,6 +31,7 @@ struct bird_down {
 	size_t n, next;		/* before `next`: done */
 	size_t left;		/* of the configure before: these in any case */
 	bool sent;		/* the configure that enables the others */
+	pid_t bird;		/* whose they are; 0: not known */
 };
 
 struct bird {
@@ -83,6 +84,7 @@ int talk_timer(sd_event_source *s, uint64_t usec, void *arg);
 /* bird_down.c */
 void down_init(struct bird *b);
 void down_free(struct bird *b);
+void down_met(struct bird *b, pid_t bird);	/* a connection to this one */
 void down_ours(struct bird *b, int family, bool ours);
 bool down_by_hand(const struct bird *b, int family);
 bool down_holds(const struct bird *b);	/* a configure is due and must wait */

@@ -92,10 +92,8 @@ disconnected(struct bird *b, int err)
 	b->pending = b->refused = false;
 	b->configure |= bird_wanted(b);
 	b->asked_down = false;
-	if (s == BIRD_ABSENT) {
+	if (s == BIRD_ABSENT)
 		b->news |= view_clear(&b->view);
-		down_free(b);
-	}
 	if (s == BIRD_DENIED)
 		owner_print(b->socket, owner);
 	snprintf(why, sizeof(why), "%s: %s%s", b->socket,
@@ -436,6 +434,7 @@ on_client(void *arg, enum client_event event, const struct bird_line *line,
 
 	switch (event) {
 	case CLIENT_UP:
+		down_met(b, b->client.peer);
 		b->backoff_ms = BACKOFF_MIN_MS;
 		b->looks = 0;
 		b->full = FULL_LOOK;

@@ -522,9 +522,35 @@ def and_a_lost_connection_does_not_forget_it():
         bird.disabled = {"up4": "hand"}
         bird.hook = hook
         drive.set(A)
-        wait_for("disabled again", 5, lambda: bird.disabled)
+        wait_for("the connection is lost", 20,
+                 lambda: bird.count('disable "up4"') == 1)
+        wait_for("disabled again", 20,
+                 lambda: bird.count('disable "up4"') == 2)
         drive.until("synced")
+        check(bird.disabled == {"up4": "hand"}, bird.disabled)
         check(bird.count("configure") == 2, "asked again")
+
+
+def and_another_bird_is_left_alone():
+    """In one that has just started nobody has disabled anything."""
+    with Scene() as (bird, drive):
+        os.rename(bird.path, bird.path + ".next")
+        bird.drop()
+        drive.set(A)
+        drive.until("absent", 20)
+        pid = os.fork()
+        if pid == 0:
+            first = FakeBird(bird.directory)
+            first.disabled = {"up4": "hand"}
+            first.hook = lambda command: os._exit(0) \
+                if command == 'disable "up4"' else None
+            time.sleep(60)
+            os._exit(1)
+        check(os.waitpid(pid, 0)[1] == 0, "told to disable, the first one died")
+        os.rename(bird.path + ".next", bird.path)
+        drive.until("synced", 20)
+        check(bird.count("configure") == 1, "configured")
+        check(bird.count('disable "up4"') == 0, "nothing is disabled")
 
 
 def and_when_the_configure_is_pending():
@@ -646,7 +672,7 @@ if __name__ == "__main__":
         a_long_listing_does_not_delay, access_denied_by_restriction,
         sessions_and_what_they_export, what_was_disabled_by_hand_stays_so,
         and_a_lost_connection_does_not_forget_it,
-        and_when_the_configure_is_pending,
+        and_another_bird_is_left_alone, and_when_the_configure_is_pending,
         what_was_disabled_while_we_waited_is_not_remembered,
         one_that_has_just_started_is_not_taken_for_disabled,
         one_that_does_not_include_us_is_not_configured,
