@@ -13,8 +13,10 @@ struct gen {
 	struct rng *r;
 	const struct ref_config *c;
 	const struct ref_state *s;
-	size_t room;		/* for all of the frame */
-	const struct ref_flow *flow;	/* that NAT has; NULL: any */
+	const struct gen_wish *wish;
+	bool plain;
+	const struct ref_flow *flow;	/* that NAT has, or `fresh`; NULL: any */
+	struct ref_flow fresh;	/* one that begins */
 	bool reply;		/* from its backend */
 	bool v6;
 	uint8_t client[16], vip[16];	/* or of the backend, and ours */
@@ -41,7 +43,7 @@ payload_len(struct gen *g)
 	} else {
 		n = rng_below(g->r, dice < 98 ? 1500 : LONGEST);
 	}
-	return n > g->room - 400 ? rng_below(g->r, 200) : n;
+	return n > g->wish->room - 400 ? rng_below(g->r, 200) : n;
 }
 
 static void
@@ -265,7 +267,7 @@ other(struct gen *g)
 static void
 transport(struct gen *g)
 {
-	unsigned dice = rng_below(g->r, 100);
+	unsigned dice = rng_below(g->r, g->plain ? 75 : 100);
 	bool is_tcp = g->flow != NULL && rng_chance(g->r, 90) ?
 	    g->flow->proto == REF_TCP : dice < 50;
 
@@ -289,6 +291,27 @@ transport(struct gen *g)
 		g->l4_len = rng_below(g->r, (unsigned)g->l4_len + 1);
 }
 
+/* Of a client that asks a service with NAT, where there is one. */
+static bool
+fresh_make(struct gen *g)
+{
+	struct ref_flow *f = &g->fresh;
+	const struct ref_service *s;
+	unsigned tries = 20;
+
+	do
+		s = &g->c->service[rng_below(g->r, g->c->nservice)];
+	while (s->forward != REF_NAT && --tries > 0);
+	f->v6 = g->c->vip[s->vip].v6;
+	f->proto = s->proto;
+	memcpy(f->vip, g->c->vip[s->vip].addr, 16);
+	f->vip_port = s->port != 0 ? s->port : rng_range(g->r, 1, 65535);
+	world_address(f->client, f->v6, f->v6 ? 9 : 0xc000,
+	    rng_below(g->r, 200));
+	f->client_port = 1024 + rng_below(g->r, 40);
+	return tries > 0;
+}
+
 /* Of a flow of NAT, or to an address of ours without one. */
 static bool
 addresses_of_nat(struct gen *g)
@@ -303,10 +326,17 @@ addresses_of_nat(struct gen *g)
 		memcpy(g->vip, g->c->source[i], 16);
 		return true;
 	}
-	if (g->s->nflow == 0 || rng_chance(g->r, 40))
+	if (!rng_chance(g->r, g->wish->nat))
 		return false;
-	g->flow = &g->s->flow[rng_below(g->r, (unsigned)g->s->nflow)];
-	g->reply = rng_chance(g->r, 60);
+	g->reply = false;
+	if (g->s->nflow == 0 || rng_chance(g->r, 10)) {
+		if (!fresh_make(g))
+			return false;
+		g->flow = &g->fresh;
+	} else {
+		g->flow = &g->s->flow[rng_below(g->r, (unsigned)g->s->nflow)];
+		g->reply = rng_chance(g->r, 60);
+	}
 	g->v6 = g->flow->v6;
 	memcpy(g->client, g->reply ? g->flow->addr : g->flow->client, 16);
 	memcpy(g->vip, g->reply ? g->c->source[g->flow->source] :
@@ -353,7 +383,8 @@ addresses(struct gen *g)
 static size_t
 link_make(struct gen *g, uint8_t *frame)
 {
-	unsigned tags = rng_chance(g->r, 65) ? 0 : rng_range(g->r, 1, 2), i;
+	unsigned tags = rng_chance(g->r, 65) ? 0 :
+	    rng_range(g->r, 1, g->plain ? 1 : 2), i;
 	size_t at = 12;
 
 	if (tags == 2 && rng_chance(g->r, 10))
@@ -437,7 +468,7 @@ mutate(struct gen *g, uint8_t *f, size_t len, size_t room)
 
 size_t
 gen_frame(struct rng *r, const struct ref_config *c,
-    const struct ref_state *s, uint8_t *frame, size_t room)
+    const struct ref_state *s, const struct gen_wish *w, uint8_t *frame)
 {
 	static struct gen g;
 	unsigned times;
@@ -446,17 +477,18 @@ gen_frame(struct rng *r, const struct ref_config *c,
 	g.r = r;
 	g.c = c;
 	g.s = s;
-	g.room = room;
+	g.wish = w;
+	g.plain = rng_chance(r, w->plain);
 	addresses(&g);
 	transport(&g);
 	len = link_make(&g, frame);
 	len += header(&g, frame + len, g.client, g.vip, g.proto, g.l4_len);
-	if (len + g.l4_len + 400 > room)
-		g.l4_len = room > len + 400 ? room - len - 400 : 0;
+	if (len + g.l4_len + 400 > w->room)
+		g.l4_len = w->room > len + 400 ? w->room - len - 400 : 0;
 	memcpy(frame + len, g.l4, g.l4_len);
 	len = trailing(&g, frame, len + g.l4_len);
-	for (times = rng_chance(r, 30) ? rng_range(r, 1, 3) : 0; times > 0;
-	    times--)
-		len = mutate(&g, frame, len, room);
+	for (times = !g.plain && rng_chance(r, 30) ? rng_range(r, 1, 3) : 0;
+	    times > 0; times--)
+		len = mutate(&g, frame, len, w->room);
 	return len;
 }

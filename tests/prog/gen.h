@@ -7,9 +7,15 @@
 #include "reference.h"
 #include "rng.h"
 
-/* Into `frame`, at most `room` bytes; its length. Some are of the flows that `s`
- * knows, in either direction. */
+struct gen_wish {
+	size_t room;		/* for a frame */
+	unsigned nat;		/* percent: of flows that NAT has, and of some that
+				 * begin */
+	unsigned plain;		/* percent: TCP and UDP with nothing wrong */
+};
+
+/* Into `frame`; its length. */
 size_t gen_frame(struct rng *r, const struct ref_config *c,
-    const struct ref_state *s, uint8_t *frame, size_t room);
+    const struct ref_state *s, const struct gen_wish *w, uint8_t *frame);
 
 #endif

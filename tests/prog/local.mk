@@ -25,7 +25,8 @@ tests_unit_test_hash_LDADD = libxlbcore.a $(CMOCKA_LIBS)
 # Many frames at random against a reference. XLB_DIFFER_PACKETS=100000000 for
 # a long run.
 EXTRA_PROGRAMS += tests/prog/differ
-tests_prog_differ_SOURCES = tests/prog/differ.c tests/prog/engine.h \
+tests_prog_differ_SOURCES = tests/prog/differ.c tests/prog/differ_count.c \
+	tests/prog/differ_count.h tests/prog/engine.h \
 	tests/prog/engine_two.h tests/prog/engine_two_host.c \
 	tests/prog/engine_two_bpf.c tests/prog/engine_stats.c tests/prog/gen.c tests/prog/gen.h \
 	tests/prog/reference.c tests/prog/reference.h tests/prog/ref_bytes.c \
