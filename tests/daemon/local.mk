@@ -6,6 +6,7 @@ DAEMON_TESTS += tests/daemon/test_drift.py tests/daemon/test_metrics.py
 DAEMON_TESTS += tests/daemon/test_story.py tests/daemon/test_page.py
 DAEMON_TESTS += tests/daemon/test_fault.py tests/daemon/test_access.py
 DAEMON_TESTS += tests/daemon/test_start.py tests/daemon/test_trouble.py
+DAEMON_TESTS += tests/daemon/test_nat.py
 EXTRA_DIST += $(DAEMON_TESTS) tests/daemon/node.py tests/daemon/net.py
 EXTRA_DIST += tests/daemon/scrape.py tests/daemon/browser.py
 EXTRA_DIST += tests/golden/story.txt
