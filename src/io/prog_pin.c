@@ -164,8 +164,12 @@ pin_links(const char *dir, int (*fn)(void *arg, uint32_t ifindex), void *arg)
 	DIR *d;
 
 	d = opendir(pin_path(path, dir, "links"));
+	if (d == NULL && errno != ENOENT) {
+		rc = -errno;	/* they stay as they are, and somebody has to know */
+		log_warn("%s", path);
+	}
 	if (d == NULL)
-		return errno == ENOENT ? 0 : -errno;
+		return rc;
 	while (rc == 0 && (e = readdir(d)) != NULL) {
 		n = strtoul(e->d_name, &end, 10);
 		if (n > 0 && n <= INT32_MAX && *end == '\0')

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Calls that fail, one in each run. */
+/* Calls that fail, one in each run: system calls, or what has no memory. */
 #include "fault.h"
 
 #include "../unit/unit.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <curl/curl.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <jansson.h>
 #include <libmnl/libmnl.h>
+#include <microhttpd.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -21,8 +24,10 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/wait.h>
 #include <syslog.h>
 #include <systemd/sd-event.h>
@@ -41,6 +46,7 @@ struct run {
 	int err;
 	int calls;		/* so far */
 	bool helpers;
+	bool memory;
 	pid_t worker;
 	char failed[48];	/* "": none so far */
 	bool said;		/* the log has a warning, or names the error */
@@ -48,6 +54,7 @@ struct run {
 	int rc, fds;		/* what it ended with; descriptors left over */
 	const char *call[CALLS_MAX];	/* of one in which none failed, in their
 					 * order */
+	const void *from[CALLS_MAX];	/* who called */
 };
 
 static struct run *now;
@@ -56,6 +63,7 @@ static unsigned wrong;		/* of a sweep, each printed */
 
 int fault_errno(void);
 bool fault_call(const char *name);
+bool fault_memory(const char *name, const void *from);
 
 int
 fault_errno(void)
@@ -64,25 +72,40 @@ fault_errno(void)
 }
 
 /* True: this call fails, errno is set. */
-bool
-fault_call(const char *name)
+static bool
+fails(const char *name, const void *from, bool memory)
 {
 	bool ours;
 	int i;
 
-	if (now == NULL || now->worker == 0 || held > 0)
+	if (now == NULL || now->worker == 0 || held > 0 ||
+	    now->memory != memory)
 		return false;
 	ours = getpid() == now->worker;
 	if (ours == now->helpers)
 		return false;
 	i = __atomic_fetch_add(&now->calls, 1, __ATOMIC_SEQ_CST);
-	if (now->at < 0 && i < CALLS_MAX)
+	if (now->at < 0 && i < CALLS_MAX) {
 		now->call[i] = name;
+		now->from[i] = from;
+	}
 	if (i != now->at)
 		return false;
 	snprintf(now->failed, sizeof(now->failed), "%s", name);
 	errno = now->err;
 	return true;
+}
+
+bool
+fault_call(const char *name)
+{
+	return fails(name, NULL, false);
+}
+
+bool
+fault_memory(const char *name, const void *from)
+{
+	return fails(name, from, true);
 }
 
 int
@@ -120,6 +143,43 @@ fault_go(void)
 	}
 #include "fault_calls.inc"
 #undef CALL
+
+#define MEMORY(type, fails, name, params, args) \
+	type __real_##name params; \
+	type __wrap_##name params; \
+	type __wrap_##name params \
+	{ \
+		return fault_memory(#name, __builtin_return_address(0)) ? \
+		    (type)(fails) : __real_##name args; \
+	}
+#include "fault_memory.inc"
+#undef MEMORY
+
+int __wrap_asprintf(char **text, const char *fmt, ...);
+
+int
+__wrap_asprintf(char **text, const char *fmt, ...)
+{
+	va_list ap;
+	int n;
+
+	if (fault_memory("asprintf", __builtin_return_address(0)))
+		return -1;
+	va_start(ap, fmt);
+	n = vasprintf(text, fmt, ap);
+	va_end(ap);
+	return n;
+}
+
+/* Ours: where nothing but the end is left, as fatal(). What assert() says is
+ * another one. */
+_Noreturn void __wrap_abort(void);
+
+_Noreturn void
+__wrap_abort(void)
+{
+	_exit(1);
+}
 
 /* Those that take what they take. */
 int __real_open(const char *path, int flags, ...);
@@ -299,16 +359,28 @@ complain(const struct fault_work *w, const char *what, int n)
  * what libraries find out once they know in each run.
  */
 static int
-dry_run(const struct fault_work *w)
+dry_run(const struct fault_work *w, bool memory)
 {
 	memset(now, 0, sizeof(*now));
 	now->at = -1;
 	now->helpers = w->helpers;
+	now->memory = memory;
 	now->worker = getpid();
 	log_capture(line_take, NULL);
 	assert_int_equal(w->run(), 0);
 	now->worker = 0;
 	return now->calls < CALLS_MAX ? now->calls : CALLS_MAX;
+}
+
+/* Memory for the same line of code. */
+static bool
+is_asked_before(int at)
+{
+	int i;
+
+	for (i = 0; i < at && now->from[i] != now->from[at]; i++)
+		;
+	return i < at;
 }
 
 /* A loop over rows, of up to three calls each: two rows tell. */
@@ -317,6 +389,8 @@ is_more_of_the_same(int at)
 {
 	int n, i;
 
+	if (now->from[at] != NULL)
+		return is_asked_before(at);
 	for (n = 1; n <= 3; n++) {
 		for (i = 0; i < 2 * n && at - i - n >= 0 &&
 		    now->call[at - i] == now->call[at - i - n]; i++)
@@ -339,7 +413,7 @@ is_borne(const struct fault_work *w)
 
 /* The run with call number `at` failing, if it comes to that. */
 static void
-run_one(const struct fault_work *w, int at)
+run_one(const struct fault_work *w, int at, bool memory)
 {
 	int status;
 	pid_t pid;
@@ -348,6 +422,7 @@ run_one(const struct fault_work *w, int at)
 	now->at = at;
 	now->err = w->err != 0 ? w->err : ENOMEM;
 	now->helpers = w->helpers;
+	now->memory = memory;
 	pid = __real_fork();
 	if (pid == 0)
 		work(w);
@@ -364,8 +439,8 @@ run_one(const struct fault_work *w, int at)
 		complain(w, "nothing is said", now->rc);
 }
 
-void
-fault_sweep(const struct fault_work *w)
+static void
+sweep(const struct fault_work *w, bool memory)
 {
 	int at, calls, n = 0;
 	bool begun = false;
@@ -378,19 +453,31 @@ fault_sweep(const struct fault_work *w)
 	    MAP_ANONYMOUS, -1, 0);
 	assert_true(now != MAP_FAILED);
 	since = now_ms();
-	calls = dry_run(w);
+	calls = dry_run(w, memory);
 	for (at = 0; at < calls && (w->most == 0 || n < w->most); at++) {
-		begun |= w->from == NULL ||
+		begun |= w->from == NULL || memory ||
 		    strcmp(now->call[at], w->from) == 0;
 		if (!begun || is_more_of_the_same(at))
 			continue;
 		n++;
-		run_one(w, at);
+		run_one(w, at, memory);
 	}
-	print_message("# %s: %d of %d calls, %.0f ms\n", w->name, n, calls,
-	    now_ms() - since);
+	print_message("# %s%s: %d of %d calls, %.0f ms\n", w->name,
+	    memory ? ", no memory" : "", n, calls, now_ms() - since);
 	__real_munmap(now, sizeof(*now));
 	now = NULL;
-	if (n == 0 || wrong > 0)
+	if ((n == 0 && !memory) || wrong > 0)
 		fail_msg("%s: see above", w->name);
+}
+
+void
+fault_sweep(const struct fault_work *w)
+{
+	sweep(w, false);
+}
+
+void
+fault_sweep_memory(const struct fault_work *w)
+{
+	sweep(w, true);
 }

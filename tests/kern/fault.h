@@ -26,8 +26,10 @@ struct fault_work {
 	int err;		/* the errno; 0: ENOMEM */
 };
 
-/* Fails the test, or prints how many calls failed. */
+/* Fails the test, or prints how many calls failed: system calls; what asks for
+ * memory (fault_memory.inc), each place in the code once. */
 void fault_sweep(const struct fault_work *w);
+void fault_sweep_memory(const struct fault_work *w);
 
 /* From now on the packet program is a small one; off: those are closed. */
 void fault_small_programs(bool on);

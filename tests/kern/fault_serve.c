@@ -377,9 +377,9 @@ bird_work(void)
 
 const struct fault_work fault_serve[] = {
 	/* groups that cannot be read give no rights; there is nothing to
-	 * unlink */
+	 * unlink; a request that cannot be read is refused */
 	{ .name = "control socket", .run = ctl_server_work,
-	    .borne = "unlink getsockopt" },
+	    .borne = "unlink getsockopt json_loadb" },
 	{ .name = "control socket, interrupted", .run = ctl_server_work,
 	    .err = EINTR, .borne = "unlink getsockopt accept4 recv send" },
 	{ .name = "control socket, the other end", .run = ctl_client_work },
@@ -389,8 +389,11 @@ const struct fault_work fault_serve[] = {
 	 * in two ways */
 	{ .name = "http", .run = http_work,
 	    .borne = "syscall recv poll" },
-	{ .name = "http, its helper", .run = http_work, .helpers = true,
-	    .most = 30 },
+	{ .name = "http, its helper", .run = http_work, .helpers = true },
+	{ .name = "http, its helper, interrupted", .run = http_work,
+	    .helpers = true, .err = EINTR },
+	{ .name = "http, busy", .run = http_work, .err = EAGAIN,
+	    .borne = "syscall recv poll sendmsg" },
 	{ .name = "prober", .run = probe_tcp_work, .from = "sd_event_add_time",
 	    .borne = "fcntl sendmsg recv poll" },
 	{ .name = "prober, icmp", .run = probe_icmp_work,
@@ -399,10 +402,24 @@ const struct fault_work fault_serve[] = {
 	    .from = "sd_event_add_time", .borne = "fcntl sendmsg recv poll" },
 	{ .name = "prober, http", .run = probe_http_work,
 	    .from = "sd_event_add_time", .borne = "fcntl sendmsg recv poll" },
-	{ .name = "prober, tcp", .run = probe_tcp_work, .helpers = true,
-	    .from = "epoll_create1" },
-	{ .name = "prober, exec", .run = probe_exec_work, .helpers = true,
-	    .from = "pipe2", .most = 15 },
+	{ .name = "prober, interrupted", .run = probe_tcp_work, .err = EINTR,
+	    .from = "sd_event_add_time", .borne = "fcntl sendmsg recv poll" },
+	/* what the kernel is short of for a moment is tried again */
+	{ .name = "prober, busy", .run = probe_tcp_work, .err = EAGAIN,
+	    .from = "sd_event_add_time",
+	    .borne = "fcntl sendmsg recv poll socket setsockopt" },
+	{ .name = "prober, its helpers", .run = probe_tcp_work,
+	    .helpers = true },
+	{ .name = "prober, its helpers, interrupted", .run = probe_tcp_work,
+	    .helpers = true, .err = EINTR },
+	{ .name = "prober, icmp, its helpers", .run = probe_icmp_work,
+	    .helpers = true, .from = "epoll_create1" },
+	{ .name = "prober, udp, its helpers", .run = probe_udp_work,
+	    .helpers = true, .from = "epoll_create1" },
+	{ .name = "prober, http, its helpers", .run = probe_http_work,
+	    .helpers = true, .from = "epoll_create1" },
+	{ .name = "prober, exec, its helpers", .run = probe_exec_work,
+	    .helpers = true, .from = "pipe2" },
 	/* what cannot be compared is written anew */
 	{ .name = "bird", .run = bird_work, .borne = "open" },
 	{ .name = NULL }

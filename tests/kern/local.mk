@@ -78,12 +78,25 @@ FAULT_WRAP = -Wl,--wrap=accept4 -Wl,--wrap=bind -Wl,--wrap=chdir \
 	-Wl,--wrap=bpf_tc_attach -Wl,--wrap=bpf_tc_hook_create \
 	-Wl,--wrap=bpf_tc_query -Wl,--wrap=bpf_xdp_query -Wl,--wrap=ring_buffer__new \
 	-Wl,--wrap=bpf_program__fd -Wl,--wrap=munmap -Wl,--wrap=open -Wl,--wrap=fcntl -Wl,--wrap=ioctl -Wl,--wrap=prctl \
-	-Wl,--wrap=syscall
+	-Wl,--wrap=syscall \
+	-Wl,--wrap=calloc -Wl,--wrap=malloc -Wl,--wrap=realloc \
+	-Wl,--wrap=strdup -Wl,--wrap=open_memstream -Wl,--wrap=json_dumps \
+	-Wl,--wrap=json_loadb -Wl,--wrap=json_object \
+	-Wl,--wrap=json_string -Wl,--wrap=curl_easy_init \
+	-Wl,--wrap=curl_multi_init -Wl,--wrap=curl_multi_add_handle \
+	-Wl,--wrap=curl_slist_append -Wl,--wrap=MHD_add_response_header \
+	-Wl,--wrap=MHD_create_response_from_buffer \
+	-Wl,--wrap=MHD_create_response_from_buffer_with_free_callback_cls \
+	-Wl,--wrap=asprintf -Wl,--wrap=abort -Wl,--wrap=execve \
+	-Wl,--wrap=getrlimit -Wl,--wrap=setrlimit -Wl,--wrap=statfs \
+	-Wl,--wrap=opendir -Wl,--wrap=libbpf_num_possible_cpus
 FAULT_TESTS += tests/kern/test_fault
 tests_kern_test_fault_SOURCES = tests/kern/test_fault.c tests/kern/fault.c \
 	tests/kern/fault_host.c tests/kern/fault_bpf.c \
 	tests/kern/fault_serve.c \
-	tests/kern/fault.h tests/kern/fault_calls.inc $(KERN_SOURCES)
-tests_kern_test_fault_CPPFLAGS = $(KERN_CPPFLAGS) $(JANSSON_CFLAGS)
+	tests/kern/fault.h tests/kern/fault_calls.inc \
+	tests/kern/fault_memory.inc $(KERN_SOURCES)
+tests_kern_test_fault_CPPFLAGS = $(KERN_CPPFLAGS) $(JANSSON_CFLAGS) \
+	$(CURL_CFLAGS) $(MICROHTTPD_CFLAGS)
 tests_kern_test_fault_LDFLAGS = $(AM_LDFLAGS) $(FAULT_WRAP)
-tests_kern_test_fault_LDADD = $(KERN_LIBS) $(MICROHTTPD_LIBS)
+tests_kern_test_fault_LDADD = $(KERN_LIBS) $(MICROHTTPD_LIBS) $(CURL_LIBS)

@@ -5,12 +5,13 @@
 #include "../unit/unit.h"
 
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "kern.h"
 
-#define WORKS_MAX 64
+#define WORKS_MAX 128
 
 char fault_dir[] = "/tmp/xlb-fault.XXXXXX";
 
@@ -20,17 +21,40 @@ each_call_fails(void **state)
 	fault_sweep(*state);
 }
 
+static void
+no_memory(void **state)
+{
+	fault_sweep_memory(*state);
+}
+
+static const char *
+no_memory_name(const struct fault_work *w)
+{
+	static char name[WORKS_MAX][64];
+	static unsigned n;
+
+	snprintf(name[n], sizeof(name[n]), "%s, no memory", w->name);
+	return name[n++];
+}
+
 /* `only`: what names begin with; NULL: all. */
 static size_t
 tests_of(const struct fault_work *w, const char *only, struct CMUnitTest *test)
 {
 	size_t n = 0;
 
-	for (; w->name != NULL; w++)
-		if (only == NULL || strncmp(w->name, only, strlen(only)) == 0)
-			test[n++] = (struct CMUnitTest){ .name = w->name,
-			    .test_func = each_call_fails,
+	for (; w->name != NULL; w++) {
+		if (only != NULL && strncmp(w->name, only, strlen(only)) != 0)
+			continue;
+		test[n++] = (struct CMUnitTest){ .name = w->name,
+		    .test_func = each_call_fails,
+		    .initial_state = (void *)(uintptr_t)w };
+		if (w->err == 0)
+			test[n++] = (struct CMUnitTest){
+			    .name = no_memory_name(w),
+			    .test_func = no_memory,
 			    .initial_state = (void *)(uintptr_t)w };
+	}
 	return n;
 }
 
