@@ -1,11 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """NAT by a running node: the example of manual and guide that gives TCP to the
-backend as it is and UDP by NAT, word for word, its addresses too; and a pass over
-NAT's table, beside which xlbd has to answer and packets to go on.
+backend as it is and UDP by NAT, word for word, its addresses too; what is said of a
+flow, by the next xlbd, too, and that nothing is left when there is no NAT any more;
+and a pass over its table, beside which xlbd has to answer and packets to go on.
 
 XLB_NAT_FLOWS=1000000 for a table of so many flows (300000)."""
 
+import json
 import os
 import random
 import shutil
@@ -26,7 +28,7 @@ from node import VIP, check, wait
 
 sys.path.append(os.path.join(os.environ.get("top_srcdir", "."), "tests/doc"))
 import examples  # noqa: E402
-from pinned import SYS_BPF, map_open  # noqa: E402
+from pinned import SYS_BPF, Tables, address, map_open  # noqa: E402
 
 NODE, BACKEND, CLIENT = "10.0.1.1", "10.0.1.11", "198.51.100.7"
 ROUTER = "02:00:00:00:00:fe"    # that clients' packets come by
@@ -141,6 +143,62 @@ def hybrid_of_the_manual(n):
 
 def hybrid_of_the_guide(n):
     hybrid(n, "doc/guide.md", 443)
+
+
+def port_of(n, wire, sport):
+    """By which the node asks the backend for this flow."""
+    wire.send(IP(src=CLIENT, dst=VIP) / UDP(sport=sport, dport=443) / b"x")
+    return wire.next("a packet", lambda p: p.dst == BACKEND)[UDP].sport
+
+
+def told_by_the_next(n):
+    n.file.write_text(example("doc/guide.md"))
+    usable(n)
+    wire = Wire(n)
+    port = port_of(n, wire, 42000)
+
+    def told():
+        rc, out, err = n.xlb("lookup", "--json", "udp", f"{CLIENT}:42000",
+                             f"{VIP}:443")
+        check(rc == 0, err)
+        found = json.loads(out)
+        check(found["backend"] == "web1" and
+              found["nat"]["source"] == f"{NODE}:{port}" and
+              found["nat"]["port"] == 443, out)
+        none = json.loads(n.xlb("lookup", "--json", "udp", f"{CLIENT}:42001",
+                                f"{VIP}:443")[1])
+        check(none["backend"] == "web1" and not none["nat"], none)
+
+    told()
+    n.xlbd.kill()
+    n.xlbd.wait()
+    usable(n)
+    told()
+    check(port_of(n, wire, 42000) == port, "another port")
+    wait("the flow in the list", lambda: any(
+        f["source_port"] == 42000 for f in node.ask.xlbd(
+            n.dir / "run", "flows", client=CLIENT)["found"]), 30)
+
+
+def own_addresses(n):
+    """That packets for NAT come to, as the kernel's tables have them."""
+    t = Tables(n.bpf)
+    found = {address(r[:16]) for r in t.rows("vip").values()}
+    t.close()
+    return found - {VIP}
+
+
+def nothing_is_left(n):
+    n.file.write_text(example("doc/guide.md"))
+    usable(n)
+    check(own_addresses(n) == {NODE}, own_addresses(n))
+    text = [x for x in n.file.read_text().splitlines() if "nat" not in x]
+    n.file.write_text("\n".join(text) + "\n")
+    rc, _, err = n.xlb("reload")
+    check(rc == 0, err)
+    wait("the node's address to go", lambda: own_addresses(n) == set(), 60)
+    wait("a plan with nothing to do", lambda: n.xlb("diff", "--exit-code")[0]
+         == 0, 30)
 
 
 class Table:
@@ -258,7 +316,7 @@ def pass_beside_the_loop(n):
 
 def main():
     return node.main([hybrid_of_the_manual, hybrid_of_the_guide,
-                      pass_beside_the_loop], why=None if SYS_BPF else
+                      told_by_the_next, nothing_is_left, pass_beside_the_loop], why=None if SYS_BPF else
                      "does not know this machine's number of bpf(2)")
 
 
