@@ -51,15 +51,6 @@ notify_ready(const char *status)
 		    usec));
 }
 
-void
-notify_status(const char *status)
-{
-	char line[512];
-
-	clean(line, sizeof(line), status);
-	check(sd_notifyf(0, "STATUS=%s", line));
-}
-
 /* The manager would count what a start takes as silence of the one before: a
  * slow machine's verifier needs more than that for the programs. */
 void
@@ -68,17 +59,6 @@ notify_again(void)
 	if (sd_watchdog_enabled(0, NULL) > 0)
 		check(sd_notifyf(0, "WATCHDOG=1\nWATCHDOG_USEC=%" PRIu64,
 		    START_US));
-}
-
-void
-notify_reloading(void)
-{
-	struct timespec ts;
-
-	/* what newer managers want with it */
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	check(sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64,
-	    (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000));
 }
 
 void

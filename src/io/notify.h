@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The service manager: readiness, status line, watchdog, the descriptor store,
+ * The service manager: readiness, watchdog, the descriptor store,
  * and the question which job SIGTERM belongs to. Does nothing without one.
  */
 #ifndef XLB_NOTIFY_H
@@ -9,10 +9,8 @@
 #include <stdint.h>
 
 void notify_ready(const char *status);
-void notify_status(const char *status);
 /* This process begins anew: until notify_ready() the watchdog waits longer. */
 void notify_again(void);
-void notify_reloading(void);
 void notify_stopping(void);
 void notify_extend(uint64_t usec);	/* EXTEND_TIMEOUT_USEC */
 
