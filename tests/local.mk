@@ -139,6 +139,11 @@ tests_io_test_key_SOURCES = tests/io/test_key.c
 tests_io_test_key_CPPFLAGS = $(IO_TEST_CPPFLAGS)
 tests_io_test_key_LDADD = $(IO_TEST_LIBS)
 
+IO_TESTS += tests/io/test_refused
+tests_io_test_refused_SOURCES = tests/io/test_refused.c
+tests_io_test_refused_CPPFLAGS = $(IO_TEST_CPPFLAGS) $(LIBBPF_CFLAGS)
+tests_io_test_refused_LDADD = $(IO_TEST_LIBS)
+
 EXTRA_PROGRAMS += tests/bench/probe_rate
 tests_bench_probe_rate_SOURCES = tests/bench/probe_rate.c
 tests_bench_probe_rate_CPPFLAGS = $(IO_TEST_CPPFLAGS)

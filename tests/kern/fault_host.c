@@ -88,6 +88,49 @@ counters_work(void)
 	return 0;
 }
 
+/* As another program left it. */
+static int
+counters_kept_work(void)
+{
+	struct counters *c;
+
+	fault_hold();
+	c = counters_open(fault_dir);
+	counters_close(c);
+	run("f=%s; s=$(stat -c %%s $f) && yes | head -c $s >$f",
+	    in_dir(COUNTERS_FILE));
+	fault_go();
+	c = counters_open(fault_dir);
+	assert_int_equal(counters_row(c, "a", "b")[0], 0);
+	counters_close(c);
+	counters_close(NULL);
+	return 0;
+}
+
+/* The main file, and one beside it. */
+static int
+conf_work(void)
+{
+	static const char text[] = "node: {name: n}\n";
+	const struct conf *conf;
+	struct arena *a = arena_new();
+	struct diag dg;
+	int rc;
+
+	diag_init(&dg);
+	fault_hold();
+	file_mkdir(in_dir("xlb.d"), 0755);
+	assert_int_equal(file_replace(in_dir("xlb.yaml"), text,
+	    sizeof(text) - 1, 0644), 0);
+	assert_int_equal(file_replace(in_dir("xlb.d/more.yaml"),
+	    "pools: {}\n", 10, 0644), 0);
+	fault_go();
+	rc = conf_file_load(in_dir("xlb.yaml"), a, &conf, &dg);
+	diag_fini(&dg);
+	arena_free(a);
+	return rc < 0 ? -EIO : 0;
+}
+
 static int
 tun_work(void)
 {
@@ -256,6 +299,10 @@ const struct fault_work fault_host[] = {
 	{ .name = "netlink, interrupted", .run = netlink_work, .err = EINTR,
 	    .borne = "setsockopt mnl_socket_sendto mnl_socket_recvfrom" },
 	{ .name = "counters", .run = counters_work },
+	{ .name = "counters, of somebody else", .run = counters_kept_work },
+	/* what this host has beside it is only warned of */
+	{ .name = "configuration", .run = conf_work,
+	    .borne = "mnl_socket_open2" },
 	{ .name = "tun", .run = tun_work },
 	/* whether it is down is only said */
 	{ .name = "tun, kept", .run = tun_kept_work,

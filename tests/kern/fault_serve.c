@@ -19,6 +19,7 @@
 #include "core/diag.h"
 #include "io/bird.h"
 #include "io/ctl.h"
+#include "io/file.h"
 #include "io/http.h"
 #include "io/probe.h"
 #include "kern.h"
@@ -271,8 +272,8 @@ probe_once(struct conf_check *c, uint16_t port)
 			rc = prober_set(p, &t, 1);
 		if (rc == 0)
 			rc = fault_loop(ev, is_probed, &got);
-		if (rc == 0 && got.last != (port == CLOSED ? PROBE_REFUSED :
-		    PROBE_OK))
+		if (rc == 0 && got.last != (c->ca != NULL ? PROBE_LOCAL :
+		    port == CLOSED ? PROBE_REFUSED : PROBE_OK))
 			rc = -EIO;
 		prober_close(p);
 	}
@@ -331,6 +332,22 @@ probe_http_work(void)
 	struct conf_check c = { .type = CHECK_HTTP, .path = "/",
 	    .method = "GET" };
 
+	return probe_once(&c, CLOSED);
+}
+
+/* That the file comes to it: what is in it is no certificate. */
+static int
+probe_https_work(void)
+{
+	struct conf_check c = { .type = CHECK_HTTPS, .path = "/",
+	    .method = "GET", .verify = true };
+	char ca[160];
+
+	snprintf(ca, sizeof(ca), "%s/ca", fault_dir);
+	fault_hold();
+	assert_int_equal(file_replace(ca, "no certificate", 14, 0644), 0);
+	fault_go();
+	c.ca = ca;
 	return probe_once(&c, CLOSED);
 }
 
@@ -401,6 +418,8 @@ const struct fault_work fault_serve[] = {
 	{ .name = "prober, udp", .run = probe_udp_work,
 	    .from = "sd_event_add_time", .borne = "fcntl sendmsg recv poll" },
 	{ .name = "prober, http", .run = probe_http_work,
+	    .from = "sd_event_add_time", .borne = "fcntl sendmsg recv poll" },
+	{ .name = "prober, https", .run = probe_https_work,
 	    .from = "sd_event_add_time", .borne = "fcntl sendmsg recv poll" },
 	{ .name = "prober, interrupted", .run = probe_tcp_work, .err = EINTR,
 	    .from = "sd_event_add_time", .borne = "fcntl sendmsg recv poll" },

@@ -34,6 +34,12 @@ tests_kern_test_maps_SOURCES = tests/kern/test_maps.c $(KERN_SOURCES)
 tests_kern_test_maps_CPPFLAGS = $(KERN_CPPFLAGS)
 tests_kern_test_maps_LDADD = $(KERN_LIBS)
 
+KERN_TESTS += tests/kern/test_maps_bounds
+tests_kern_test_maps_bounds_SOURCES = tests/kern/test_maps_bounds.c \
+	$(KERN_SOURCES)
+tests_kern_test_maps_bounds_CPPFLAGS = $(KERN_CPPFLAGS)
+tests_kern_test_maps_bounds_LDADD = $(KERN_LIBS)
+
 KERN_TESTS += tests/kern/test_ports
 tests_kern_test_ports_SOURCES = tests/kern/test_ports.c tests/unit/unit.h
 tests_kern_test_ports_CPPFLAGS = $(KERN_CPPFLAGS)
