@@ -203,7 +203,10 @@ def start_manager(lab):
     unit = re.sub("^ExecStart=.*", f"ExecStart={program} {lab.dir}/events "
                   "sandbox",
                   unit, flags=re.M)
-    unit = unit.replace("=-/run/xlb-bird", f"=/run/xlb-bird {lab.dir}")
+    # a build that counts lines does it there
+    counts = os.path.dirname(os.environ.get("LLVM_PROFILE_FILE", ""))
+    unit = unit.replace("=-/run/xlb-bird",
+                        f"=/run/xlb-bird {lab.dir} {counts}")
     os.mkdir(lab.dir + "/units")
     with open(lab.dir + "/units/xlb.service", "w", encoding="ascii") as f:
         f.write(unit)

@@ -43,9 +43,10 @@ class Shim:
         return struct.unpack("=6q", self.path.read_bytes())[4]
 
     def start(self):
+        before = os.environ.get("LD_PRELOAD", "")   # a build that counts lines
         self.n.start_xlbd(env={**os.environ, "XLB_SHIM": str(self.path),
-                               "LD_PRELOAD": str(
-                                   node.BUILD / "tests/daemon/shim.so")})
+                               "LD_PRELOAD": f"{before} "
+                               f"{node.BUILD / 'tests/daemon/shim.so'}"})
 
 
 def config(n, more):
