@@ -9,6 +9,10 @@
 
 #define SH(script) { "/bin/sh", "-c", script, NULL }
 
+/* They sleep for so long, as nobody else's do: other tests may run. */
+static char hangs[64], hang_two[64], leaves_one[64], sleeper[64];
+static char seconds[32];
+
 static const struct row {
 	const char *command[4];
 	enum probe_result want;
@@ -25,10 +29,10 @@ static const struct row {
 	{ SH("printf 'a\\033[2Jb\\n'; exit 1"), PROBE_EXIT, 1, "a\033[2Jb" },
 	{ SH("kill -9 $$"), PROBE_SIGNAL, 9, "" },
 	{ SH("kill -TERM $$"), PROBE_SIGNAL, 15, "" },
-	{ SH("sleep 1000"), PROBE_TIMEOUT, 0, "" },
-	{ SH("sleep 1000 & sleep 1000"), PROBE_TIMEOUT, 0, "" },
+	{ SH(hangs), PROBE_TIMEOUT, 0, "" },
+	{ SH(hang_two), PROBE_TIMEOUT, 0, "" },
 	/* what it leaves behind holds nothing up */
-	{ SH("sleep 1000 & exit 0"), PROBE_OK, 0, "" },
+	{ SH(leaves_one), PROBE_OK, 0, "" },
 	/* more than a pipe holds */
 	{ SH("head -c 1000000 /dev/zero; exit 0"), PROBE_OK, 0, "" },
 	{ { "/nonexistent/check", NULL }, PROBE_EXIT, 127,
@@ -65,11 +69,23 @@ check_set(struct conf_check *c, size_t i, char name[8])
 	c->user = "nobody";
 }
 
-/* Processes of nobody's that sleep for 1000 seconds. */
+static void
+sleep_init(void)
+{
+	snprintf(seconds, sizeof(seconds), "1000.%d", (int)getpid());
+	snprintf(hangs, sizeof(hangs), "sleep %s", seconds);
+	snprintf(hang_two, sizeof(hang_two), "sleep %s & sleep %s", seconds,
+	    seconds);
+	snprintf(leaves_one, sizeof(leaves_one), "sleep %s & exit 0", seconds);
+	snprintf(sleeper, sizeof(sleeper),
+	    "pgrep -c -u nobody -f '^(/bin/)?sleep %s$'", seconds);
+}
+
+/* Processes of nobody's that sleep for so long. */
 static int
 sleepers(void)
 {
-	FILE *p = popen("pgrep -c -u nobody -f '^sleep 1000$'", "re");
+	FILE *p = popen(sleeper, "re");
 	int n = -1;
 
 	assert_non_null(p);
@@ -86,7 +102,6 @@ each_command_has_its_result(void **state)
 	char addr[32], name[ROWS][8];
 	struct bench b;
 	size_t i;
-	int tries;
 
 	(void)state;
 	bench_open(&b);
@@ -105,9 +120,7 @@ each_command_has_its_result(void **state)
 			    b.got[i], probe_result_text(b.last[i]),
 			    b.detail[i], b.said[i]);
 	bench_idle(&b);
-	for (tries = 0; tries < 500 && sleepers() > 0; tries++)
-		usleep(10000);
-	assert_int_equal(sleepers(), 0);
+	BENCH_AWAIT(&b, sleepers() == 0);
 	/* its three and its socket: nothing leaked */
 	assert_int_equal(fds_of(prober_launcher_pid(b.p)), 4);
 	bench_close(&b);
@@ -117,12 +130,12 @@ each_command_has_its_result(void **state)
 static void
 nothing_outlives_the_launcher(void **state)
 {
-	const char *sleep[] = SH("sleep 1000 & sleep 1000");
+	const char *sleep[] = SH(hang_two);
+	int64_t until;
 	struct conf_check c;
 	struct health_target t;
 	char name[8];
 	struct bench b;
-	int tries;
 
 	(void)state;
 	bench_open(&b);
@@ -131,11 +144,10 @@ nothing_outlives_the_launcher(void **state)
 	c.user = "nobody";
 	t = target("127.0.0.1", 80, &c);
 	assert_int_equal(prober_set(b.p, &t, 1), 0);
-	for (tries = 0; tries < 500 && sleepers() < 2; tries++)
-		bench_run(&b, 20, SIZE_MAX);
-	assert_int_equal(sleepers(), 2);
+	BENCH_AWAIT(&b, sleepers() == 2);
 	bench_close(&b);
-	for (tries = 0; tries < 500 && sleepers() > 0; tries++)
+	until = probe_now().ns + ENOUGH_NS;
+	while (sleepers() > 0 && probe_now().ns < until)
 		usleep(10000);
 	assert_int_equal(sleepers(), 0);
 }
@@ -161,7 +173,7 @@ caps_of(pid_t pid)
 static void
 a_launcher_that_dies_is_started_again(void **state)
 {
-	const char *sleep[] = { "/bin/sleep", "1000", NULL };
+	const char *sleep[] = { "/bin/sleep", seconds, NULL };
 	const char *yes[] = { "/bin/true", NULL };
 	struct conf_check c[2];
 	struct health_target t[2];
@@ -180,23 +192,35 @@ a_launcher_that_dies_is_started_again(void **state)
 	t[0] = target("127.0.0.1", 80, &c[0]);
 	t[1] = target("127.0.0.1", 80, &c[1]);
 	assert_int_equal(prober_set(b.p, t, 2), 0);
-	while (b.got[1] == 0)
-		bench_run(&b, 100, b.total + 1);
+	BENCH_AWAIT(&b, b.got[1] > 0);
 	pid = prober_launcher_pid(b.p);
 	assert_int_equal(caps_of(pid), 1 << CAP_KILL | 1 << CAP_SETUID |
 	    1 << CAP_SETGID);
 	bench_reset(&b);
 	assert_int_equal(kill(pid, SIGKILL), 0);
-	while (b.got[0] == 0 && probe_now().ns < b.begin + 20000000000)
-		bench_run(&b, 100, b.total + 1);
+	BENCH_AWAIT(&b, b.got[0] > 0);
 	assert_int_equal(b.last[0], PROBE_LOCAL);
-	while (prober_launcher_pid(b.p) == 0 || prober_launcher_pid(b.p) == pid)
-		bench_run(&b, 100, SIZE_MAX);
+	BENCH_AWAIT(&b, prober_launcher_pid(b.p) != 0 &&
+	    prober_launcher_pid(b.p) != pid);
 	bench_reset(&b);
-	while (b.got[1] < 3 && probe_now().ns < b.begin + 20000000000)
-		bench_run(&b, 100, b.total + 1);
+	BENCH_AWAIT(&b, b.got[1] >= 3);
 	assert_int_equal(b.last[1], PROBE_OK);
 	bench_close(&b);
+}
+
+static void
+hundred_set(struct conf_check c[100], struct health_target t[100],
+    char name[100][8], const char **command, bool times_out)
+{
+	size_t i;
+
+	for (i = 0; i < 100; i++) {
+		c[i] = check_of(CHECK_EXEC, i, name[i], times_out);
+		c[i].command = command;
+		c[i].user = "nobody";
+		t[i] = target("127.0.0.1", 1, &c[i]);
+		snprintf(name[i], 8, "%c%03zu", times_out ? 'd' : 'c', i);
+	}
 }
 
 /* A hundred commands that hang hold up no other check, and not each other
@@ -207,27 +231,28 @@ commands_that_hang_delay_nobody(void **state)
 	static struct conf_check c[101];
 	static struct health_target t[101];
 	static char name[101][8];
-	const char *sleep[] = { "/bin/sleep", "1000", NULL };
+	const char *sleep[] = { "/bin/sleep", seconds, NULL };
 	struct bench b;
 	uint16_t port;
-	int fd = port_open(512, &port);
+	int fd = port_open(4096, &port);
 	size_t i;
 
 	(void)state;
-	for (i = 0; i < 100; i++) {
-		c[i] = check_of(CHECK_EXEC, i, name[i], true);
-		c[i].command = sleep;
-		c[i].user = "nobody";
-		t[i] = target("127.0.0.1", 1, &c[i]);
-		snprintf(name[i], sizeof(name[i]), "c%03zu", i);
-	}
-	c[100] = check_tcp(50, 50);
+	hundred_set(c, t, name, sleep, false);
+	c[100] = check_tcp(50, 60000);
 	t[100] = target("127.0.0.1", port, &c[100]);	/* above port 1 */
 	bench_open(&b);
 	assert_int_equal(prober_set(b.p, t, 101), 0);
-	bench_run(&b, 450, SIZE_MAX);
-	assert_in_range(b.got[100], 4, SIZE_MAX);
-	assert_int_equal(b.last[100], PROBE_OK);
+	/* as many as run at a time do, and nobody has waited for them */
+	BENCH_AWAIT(&b, b.got[100] >= 4);
+	BENCH_AWAIT(&b, sleepers() == PROBE_COMMANDS_MAX);
+	bench_reset(&b);
+	BENCH_AWAIT(&b, b.got[100] >= 4);
+	assert_int_equal(b.ended[PROBE_OK], b.total);
+	assert_int_equal(b.total, b.got[100]);
+	/* others instead, whose time is up soon */
+	hundred_set(c, t, name, sleep, true);
+	assert_int_equal(prober_set(b.p, t, 101), 0);
 	bench_each(&b, 100);
 	for (i = 0; i < 100; i++)
 		assert_int_equal(b.last[i], PROBE_TIMEOUT);
@@ -278,5 +303,6 @@ main(void)
 		cmocka_unit_test(users_are_looked_up_at_load),
 	};
 
+	sleep_init();
 	return PROBE_TESTS("probe_exec", test);
 }

@@ -3,11 +3,8 @@
  * that somebody here can, well or not. Over IPv6 the kernel does. */
 #include "probe_test.h"
 
-#include <net/if.h>
 #include <netinet/icmp6.h>
 #include <netinet/ip_icmp.h>
-#include <sched.h>
-#include <sys/ioctl.h>
 
 enum how { HONEST, ID, SEQUENCE, COOKIE, SHORT, LONG, SUM, CODE, SILENT,
 	UNREACHABLE, FORGED_FIRST, TWICE };
@@ -156,6 +153,8 @@ each_reply_has_its_result(void **state)
 	bench_open(&b);
 	for (i = 0; i < ROWS; i++) {
 		c[i] = check_of(CHECK_ICMP, i, name[i], row[i].waits);
+		if (row[i].want == PROBE_ECHO)
+			c[i].timeout_ms = ANSWERED_MS;
 		snprintf(addr, sizeof(addr), "127.0.1.%zu", i);
 		t[i] = target(addr, 0, &c[i]);
 	}
@@ -172,7 +171,7 @@ each_reply_has_its_result(void **state)
 static void
 the_kernel_answers_over_ipv6(void **state)
 {
-	struct conf_check c = check_tcp(3600000, 20000);
+	struct conf_check c = check_tcp(NEVER_MS, 60000);
 	struct health_target t[2];
 	struct bench b;
 
@@ -236,9 +235,12 @@ static uint32_t
 loopback_said(size_t id, enum probe_result r, void *arg)
 {
 	(void)id, (void)arg;
+	/* half a second is not enough for a busy machine: once more */
+	if (r == PROBE_TIMEOUT)
+		return 10;
 	assert_int_equal(r, PROBE_OK);
 	answered++;
-	return 3600000;
+	return NEVER_MS;
 }
 
 /* As large as asked, and in one piece: a socket here sees them, too. */
@@ -262,7 +264,7 @@ paths_are_asked_in_full_size(void **state)
 	bench_open(&b);
 	assert_int_equal(prober_paths(b.p, SIZES, loopback_ask, loopback_said),
 	    0);
-	while (answered < SIZES && probe_now().ns < b.begin + 60000000000)
+	while (answered < SIZES && probe_now().ns < b.begin + ENOUGH_NS)
 		bench_run(&b, 100, SIZE_MAX);
 	assert_int_equal(answered, SIZES);
 	while ((n = recv(fd, got, sizeof(got), 0)) >= 0)
@@ -280,18 +282,15 @@ paths_are_asked_in_full_size(void **state)
 static int
 namespace_enter(void)
 {
-	struct ifreq ifr = { .ifr_name = "lo", .ifr_flags = IFF_UP };
-	int fd, file;
+	int file;
 
-	if (unshare(CLONE_NEWNET) < 0)
+	if (!net_own())
 		return -1;
-	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	file = open("/proc/sys/net/ipv4/icmp_echo_ignore_all",
 	    O_WRONLY | O_CLOEXEC);
-	if (ioctl(fd, SIOCSIFFLAGS, &ifr) < 0 || write(file, "1", 1) != 1)
+	if (write(file, "1", 1) != 1)
 		return -1;
-	close(file);
-	return close(fd);
+	return close(file);
 }
 
 int
@@ -304,7 +303,7 @@ main(void)
 		cmocka_unit_test(paths_are_asked_in_full_size),
 	};
 
-	if (geteuid() != 0 || namespace_enter() < 0) {
+	if (namespace_enter() < 0) {
 		puts("1..0 # SKIP needs root and a network namespace");
 		return 0;
 	}

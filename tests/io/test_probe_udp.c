@@ -69,5 +69,6 @@ main(void)
 		cmocka_unit_test(each_reply_has_its_result),
 	};
 
+	net_own();
 	return PROBE_TESTS("probe_udp", test);
 }
