@@ -92,6 +92,20 @@ mac_is(const char *s, const uint8_t mac[6])
 	return is_ok(s) && memcmp(hop(s)->nexthop.mac, mac, 6) == 0;
 }
 
+double
+time_left(const char *s)
+{
+	struct addr a = net_addr(s);
+	size_t i;
+
+	for (i = 0; i < t.nl->nneigh; i++)
+		if (addr_cmp(&t.nl->neigh[i].addr, &a) == 0 &&
+		    t.nl->neigh[i].deadline.ns != 0)
+			return (double)(t.nl->neigh[i].deadline.ns -
+			    netlink_now().ns) / 1e6;
+	return 0;
+}
+
 static void
 links_make(void)
 {
@@ -116,6 +130,14 @@ links_make(void)
 	}
 }
 
+/* And no route is asked for again but for an event. */
+static void
+netlink_begin(void)
+{
+	assert_int_equal(netlink_open(t.ev, changed, NULL, &t.nl), 0);
+	t.nl->refresh = mono_add_ms(netlink_now(), INT64_C(86400000));
+}
+
 int
 net_setup(void **state)
 {
@@ -124,7 +146,7 @@ net_setup(void **state)
 	t.peer = kern_peer();
 	links_make();
 	assert_true(sd_event_new(&t.ev) >= 0);
-	assert_int_equal(netlink_open(t.ev, changed, NULL, &t.nl), 0);
+	netlink_begin();
 	return 0;
 }
 
@@ -146,5 +168,5 @@ void
 net_reopen(void)
 {
 	netlink_close(t.nl);
-	assert_int_equal(netlink_open(t.ev, changed, NULL, &t.nl), 0);
+	netlink_begin();
 }

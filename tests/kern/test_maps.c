@@ -590,8 +590,9 @@ ring_words_are_whole_for_every_reader(void **state)
 	    .slot = word[0], .roles = no_roles };
 	const struct xlb_ring *ring;
 	double begin;
-	int status;
+	int status, reads[2];
 	pid_t pid;
+	char c;
 
 	(void)state;
 	for (i = 0; i < RING_SIZE; i++) {
@@ -600,9 +601,12 @@ ring_words_are_whole_for_every_reader(void **state)
 	}
 	must(OP_RING_NEW, 9, &r);
 	ring = m->ring[9].map;
+	assert_int_equal(pipe(reads), 0);
 	pid = fork();
 	if (pid == 0) {
-		for (;;)
+		for (bool told = false;; told = true) {
+			if (!told && write(reads[1], "r", 1) != 1)
+				_exit(2);
 			for (i = 0; i < 2 * RING_SIZE; i++) {
 				uint32_t w = __atomic_load_n(&ring->slot[i],
 				    __ATOMIC_RELAXED);
@@ -611,7 +615,11 @@ ring_words_are_whole_for_every_reader(void **state)
 				    w != word[1][i % RING_SIZE])
 					_exit(1);
 			}
+		}
 	}
+	assert_int_equal(read(reads[0], &c, 1), 1);	/* it has begun */
+	close(reads[0]);
+	close(reads[1]);
 	begin = now_ms();
 	while (now_ms() - begin < 300) {
 		r.slot = word[++n & 1];
@@ -837,7 +845,7 @@ a_grace_period_waits_for_every_packet(void **state)
 		while (maps_grace(m) == 0)
 			;
 	snprintf(path, sizeof(path), "/proc/%d/stack", (int)pid);
-	for (i = 0; i < 100 && !seen; i++) {
+	for (i = 0; i < 4000 && !seen; i++) {
 		usleep(5000);
 		f = fopen(path, "r");
 		if (f == NULL)

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "io/ports.h"
+#include "ports_abi.h"
 
 #define FRAMES 256
 
@@ -76,7 +77,7 @@ frames_that_are_not_taken_are_told(void **state)
 	uint32_t v0, key;
 	struct ports *p;
 	sd_event *ev;
-	double without, with;
+	double without, with, took;
 	int map, fd;
 
 	(void)state;
@@ -97,12 +98,13 @@ frames_that_are_not_taken_are_told(void **state)
 	assert_true(sd_event_new(&ev) >= 0);
 	assert_int_equal(ports_open(ev, map, failed, NULL, &p), 0);
 
-	frames_send(fd, FRAMES);
+	took = frames_send(fd, FRAMES) * FRAMES;
 	turns(ev, 200);
 	assert_int_equal(told.ifindex, v0);
 	/* by the device's features (Linux 6.3), or by its driver */
 	assert_true(told.err == -EOPNOTSUPP || told.err == -ENXIO);
-	assert_int_equal(told.times, 1);	/* though there were several */
+	/* though there were several; another time only if they took so long */
+	assert_in_range(told.times, 1, 1 + (unsigned)(took / PORTS_EVERY_NS));
 
 	/* the peer takes them now */
 	assert_int_equal(bpf_xdp_attach((int)if_nametoindex("v1"),

@@ -104,6 +104,15 @@ frame_take(int peer, uint8_t *frame, size_t size)
 	return n;
 }
 
+static void
+patience_set(int peer, long ms)
+{
+	struct timeval limit = { ms / 1000, ms % 1000 * 1000 };
+
+	assert_int_equal(setsockopt(peer, SOL_SOCKET, SO_RCVTIMEO, &limit,
+	    sizeof(limit)), 0);
+}
+
 /* Sends `len` bytes to the VIP with the backend's mark, in one piece, and takes
  * what leaves. */
 static ssize_t
@@ -140,14 +149,12 @@ peer_open(void)
 	struct sockaddr_ll on = { .sll_family = AF_PACKET,
 		.sll_protocol = htons(ETH_P_ALL),
 		.sll_ifindex = (int)if_nametoindex("p0") };
-	struct timeval limit = { .tv_usec = 300000 };
 	int fd = socket(AF_PACKET, SOCK_RAW, 0), one = 1;
 
 	assert_int_equal(setsockopt(fd, SOL_SOCKET, RCVMARK, &one,
 	    sizeof(one)), 0);
 	assert_int_equal(bind(fd, (struct sockaddr *)&on, sizeof(on)), 0);
-	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit,
-	    sizeof(limit)), 0);
+	patience_set(fd, 20000);
 	return fd;
 }
 
@@ -208,6 +215,7 @@ packets_go_where_the_mark_says(void **state)
 	assert_memory_equal(f + 14 + 40 + 8 + 20 + 8, "hello", 5);
 
 	/* of no backend, and not a probe's */
+	patience_set(peer, 300);
 	assert_int_equal(sent(peer, PROBE_MARK_OF(3, XLB_FORWARD_IPIP), f,
 	    sizeof(f)), -1);
 	take_program();
@@ -217,6 +225,7 @@ packets_go_where_the_mark_says(void **state)
 	assert_int_equal(sent(peer, PROBE_MARK_OF(1, XLB_FORWARD_IPIP), f,
 	    sizeof(f)), -1);
 	assert_true(tunnel_mend(t) > 0);
+	patience_set(peer, 20000);
 	assert_int_equal(sent(peer, PROBE_MARK_OF(1, XLB_FORWARD_IPIP), f,
 	    sizeof(f)), 14 + 20 + 20 + 8 + 5);
 	tunnel_remove(t);
@@ -252,8 +261,10 @@ probes_are_as_large_as_the_device_takes(void **state)
 		mark = PROBE_MARK_OF(1, row[i].form);
 		assert_int_equal(sent_of(peer, mark, 1500 - row[i].around, f,
 		    sizeof(f)), 14 + 1500);
+		patience_set(peer, 300);
 		assert_int_equal(sent_of(peer, mark, 1501 - row[i].around, f,
 		    sizeof(f)), -1);
+		patience_set(peer, 20000);
 	}
 	tunnel_remove(t);
 	tunnel_free(t);
