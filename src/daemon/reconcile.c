@@ -337,7 +337,7 @@ run_fail(struct run *r)
 		health_mark(d, &known);
 	state_judge(&in, r->arena, &r->wanted);
 	run_withdraw(r, &stay);
-	bird_push(d->bird);
+	bird_push(d->bird, BIRD_PUSH_MS);
 	if (!withdraws(&d->announce, &stay))
 		return;
 	story_announce(d, &stay);
@@ -374,7 +374,7 @@ reconcile(struct daemon *d, bool drift)
 	breaks = plan_first_delete(&r.plan);
 	run_apply(&r, 0, calls);
 	/* a call may take its time: not before BIRD has been told */
-	bird_push(d->bird);
+	bird_push(d->bird, BIRD_PUSH_MS);
 	run_apply(&r, calls, breaks);
 	run_attach(&r);
 	if (r.nfailed == 0)

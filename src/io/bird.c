@@ -18,8 +18,6 @@
 #include "io/bird_private.h"
 #include "io/log.h"
 
-#define PUSH_MS 10		/* BIRD takes one, if it has a processor */
-
 static const char *const status_text[] = {
 	[BIRD_OFF] = "off",
 	[BIRD_SYNCED] = "synced",
@@ -182,9 +180,9 @@ now_ms(void)
 /* Before the configure BIRD is asked what is disabled; that answer is what there
  * is to wait for. What it means comes to the loop later, with the next one. */
 void
-bird_push(struct bird *b)
+bird_push(struct bird *b, unsigned most_ms)
 {
-	int64_t end = now_ms() + PUSH_MS, left;
+	int64_t end = now_ms() + most_ms, left;
 
 	if (b == NULL || !b->push)
 		return;

@@ -64,7 +64,8 @@ int bird_set(struct bird *b, const struct announce *an, const struct conf *c);
 
 /* After bird_set(): the configure is on its way, if a few milliseconds are enough
  * for that. For what has to be told BIRD before anything else is done. */
-void bird_push(struct bird *b);
+#define BIRD_PUSH_MS 10		/* BIRD takes one, if it has a processor */
+void bird_push(struct bird *b, unsigned most_ms);
 
 /* The prefixes of the includes as they are on disk now, for adoption. */
 struct prefix *bird_included(const struct bird *b, struct arena *a, size_t *n);

