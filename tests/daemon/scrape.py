@@ -61,7 +61,7 @@ class Metrics:
 
 def connect(n, port=9555, address="127.0.0.1"):
     with net.inside(n.ns):
-        return socket.create_connection((address, port), timeout=10)
+        return socket.create_connection((address, port), timeout=60)
 
 
 def ask(n, path="/metrics", method="GET", port=9555, head=""):

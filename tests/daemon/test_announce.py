@@ -25,7 +25,7 @@ def never(n, why, seconds=0.5):
     wait(f"the reason {why}", lambda: why in reason(n))
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        check(not n.announced(), "announced, though:", why)
+        check(n.withdrawn(), "announced, though:", why)
         time.sleep(0.02)
     check(why in reason(n), reason(n))
 
@@ -62,7 +62,7 @@ def attached_on_all_that_are_up(n):
         run("ip", "-n", n.ns, "link", "set", "eth1", "down")
         wait("the address without eth1", n.announced)
         run("ip", "-n", n.ns, "link", "set", "eth1", "up")
-        wait("the withdrawal", lambda: not n.announced(), 3)
+        wait("the withdrawal", lambda: n.withdrawn(), 3)
     wait("both interfaces", lambda: n.announced() and all(
         i["attached"] for i in n.status()["interfaces"]), 12)
     run("ip", "-n", n.ns, "link", "del", "eth1")
@@ -117,26 +117,25 @@ A, B = "10.0.1.11", "10.0.1.12"
 
 def enough_backends_for_hold(n):
     n.configure(more=CHECKED, pool="check: c, min_healthy: 2, ",
-                bgp=node.BGP.replace("hold: 0s", "hold: 700ms"))
+                bgp=node.BGP.replace("hold: 0s", "hold: 2s"))
     with Backends(n, [A]) as backends:
         n.start_xlbd()
         never(n, "service is not ready")
         backends.start(B)
         wait("the hold", lambda: "held until" in reason(n))
-        begin = time.monotonic()
         # interrupted, it begins anew
         time.sleep(0.3)
         backends.stop(B)
         wait("one too few", lambda: "not ready" in reason(n))
+        again = time.monotonic()
         backends.start(B)
         wait("the hold", lambda: "held until" in reason(n))
-        again = time.monotonic()
         wait("the address", n.announced)
         took = time.monotonic() - again
-        check(0.5 < took and time.monotonic() - begin > 1.0, took)
+        check(took > 2, took)
         # and it goes at once
         backends.stop(A)
-        wait("the withdrawal", lambda: not n.announced(), 1)
+        wait("the withdrawal", lambda: n.withdrawn(), 1)
 
 
 def a_next_hop_is_known(n):
@@ -202,8 +201,8 @@ class Watch(threading.Thread):
             [b[0] - a[0] for a, b in zip(self.seen, self.seen[1:])]
 
 
-SLOW = node.BGP.replace("graceful_shutdown: 0s", "graceful_shutdown: 500ms"
-                        ).replace("linger: 0s", "linger: 600ms")
+SLOW = node.BGP.replace("graceful_shutdown: 0s", "graceful_shutdown: 2s"
+                        ).replace("linger: 0s", "linger: 2s")
 PLAIN, GSHUT, GONE = (("plain", "attached"), ("gshut", "attached"),
                       ("none", "attached"))
 
@@ -218,7 +217,7 @@ def a_stop_in_its_order(n):
     wait("the end", lambda: watch.seen[-1][1] == ("none", "detached"))
     states, took = watch.end()
     check(states == [PLAIN, GSHUT, GONE, ("none", "detached")], states)
-    check(took[1] > 0.35 and took[2] > 0.45, took)
+    check(took[1] > 0.5 and took[2] > 0.5, took)
 
 
 def a_start_in_its_order(n):
@@ -252,7 +251,7 @@ def a_drain_in_its_order(n):
     wait("the address", lambda: watch.seen[-1][1] == PLAIN)
     states, took = watch.end()
     check(states == [PLAIN, GSHUT, PLAIN, GSHUT, GONE, PLAIN], states)
-    check(took[3] > 0.35, took)
+    check(took[3] > 0.5, took)
 
 
 CASES = (

@@ -15,16 +15,11 @@ from node import check, wait
 import pinned  # noqa: E402
 
 REPAIR = 10     # seconds, as promised
-LISTEN = """
-import socket, time
-kept = [socket.create_server((f"10.0.1.{h}", 80)) for h in (11, 12)]
-time.sleep(3600)
-"""
 
 
 def up(n):
     if not any("create_server" in str(p.args) for p in n.process):
-        n.start_far("python3", "-c", LISTEN)
+        n.listen_far(80, 11, 12)
     n.configure(more="checks: {c: {type: tcp, via: direct, interval: 200ms, "
                 "timeout: 150ms}}", pool="check: c, ")
     n.start_xlbd()
@@ -128,7 +123,7 @@ def interface_comes_back(n):
     """Gone and made anew: another number, no word from anybody."""
     up(n)
     node.run("ip", "-n", n.ns, "link", "del", "eth0")
-    wait("the withdrawal", lambda: not n.announced())
+    wait("the withdrawal", lambda: n.withdrawn())
     n.link("eth0")
     node.run("ip", "-n", n.ns, "addr", "add", "10.0.1.1/24", "dev", "eth0")
     for host in (11, 12, 254):

@@ -159,7 +159,7 @@ def every_call_fails(n):
         n.configure(backends="{name: a, address: 10.0.1.11, state: down}, "
                     "{name: b, address: 10.0.1.12, state: down}")
         n.xlb("reload")
-        wait("the withdrawal", lambda: not n.announced(), 2)
+        wait("the withdrawal", lambda: n.withdrawn(), 2)
         off_the_dead(n)
         shim.order()
         config(n, False)
@@ -184,17 +184,17 @@ def withdrawals_go_first(n):
     shim.start()
     for left in (2, 1, 0):
         wait("the address to be announced", n.announced)
-        shim.order(pause_us=1500000)
+        shim.order(pause_us=6000000)
         n.configure(backends="{name: a, address: 10.0.1.11, state: down}, "
                     "{name: b, address: 10.0.1.12, state: down}")
         another_pool(n)
         asked = n.xlb_start("reload")
-        wait("the file", lambda: VIP not in n.routes.read_text(), 1.2)
+        wait("the file", lambda: VIP not in n.routes.read_text(), 4)
         time.sleep(0.3)
-        gone = not n.announced()
+        gone = n.withdrawn()
         check(asked.poll() is None, "the maps were as fast")
         shim.order()
-        check(asked.wait(30) == 0, n.said())
+        check(asked.wait(60) == 0, n.said())
         if gone:
             return
         check(left > 0, "BIRD was not told")
@@ -218,7 +218,7 @@ def only_what_is_committed(n):
         check(pool["ready"], pool)
         end = time.monotonic() + 1
         while time.monotonic() < end:
-            check(not n.announced("203.0.113.11"), "announced")
+            check(n.withdrawn("203.0.113.11"), "announced")
             check(n.announced(), "the other one was withdrawn")
             time.sleep(0.05)
     shim.order()
@@ -227,12 +227,11 @@ def only_what_is_committed(n):
 
 def clock_jumps(n):
     """Nothing goes by the clock on the wall but the times that people read."""
-    n.start_far("python3", "-c", "import socket, time\nkept = [socket."
-                "create_server((f'10.0.1.{h}', 80)) for h in (11, 12)]\n"
-                "time.sleep(3600)")
+    n.listen_far(80, 11, 12)
     shim = Shim(n)
+    # a busy machine may be late with one
     n.configure(pool="check: c, ", more="checks: {c: {type: tcp, via: direct, "
-                "interval: 100ms, timeout: 90ms}}", bgp=node.BGP.replace(
+                "interval: 100ms, timeout: 90ms, fall: 20}}", bgp=node.BGP.replace(
                     "hold: 0s", "hold: 1s"))
     shim.start()
     wait("the address to be announced", n.announced)
@@ -307,7 +306,7 @@ def routes_cannot_be_written(n):
     for kind in ("full", "read-only"):
         with Full(n.dir / "bird", kind):
             n.xlb("drain", "node")
-            wait("the withdrawal", lambda: not n.announced(), 8)
+            wait("the withdrawal", lambda: n.withdrawn(), 8)
             check("bird" in n.xlb("status")[1])
         check(n.xlb("undrain", "node")[0] == 0)
         wait("the address to be back", n.announced, 15)
@@ -318,7 +317,7 @@ def run_is_read_only(n):
     (n.dir / "run").mkdir(exist_ok=True)
     with Full(n.dir / "run", "read-only"):
         p = n.start(node.BUILD / "src/xlbd", *n.options())
-        check(p.wait(20) == 1, "exit status", p.returncode)
+        check(p.wait(60) == 1, "exit status", p.returncode)
         check(f"{n.dir}/run" in n.said() and "Read-only file system" in
               n.said(), n.said())
     check(not n.bpf.exists(), "something was made")

@@ -163,7 +163,7 @@ def state(n):
                 mode="native") == 1)
     with net.inside(n.far), socket.socket() as s:
         s.bind(("10.0.1.11", 9))
-        s.listen(64)
+        s.listen(4096)  # nobody accepts
         wait_metric(n, 1, "xlb_backend_up", **a)
         wait_metric(n, 1, "xlb_address_in_bird", address=VIP)
         m = scrape.scrape(n)
@@ -253,7 +253,7 @@ def restarts(n):
     up(n, more=CHECK, pool="check: c, ")
     with net.inside(n.far), socket.socket() as s:
         s.bind(("10.0.1.11", 9))
-        s.listen(64)
+        s.listen(4096)  # nobody accepts
         wait_metric(n, 1, "xlb_pool_ready", pool="web")
         send(n, [80], 3)
         reload(n)
@@ -345,15 +345,15 @@ def asked_once(n):
     """However many ask, xlbd writes once in a second."""
     up(n)
     cpu = scrape.scrape(n).get("process_cpu_seconds_total")
-    end, first, answers = time.monotonic() + 2, None, set()
-    count = 0
-    while time.monotonic() < end:
+    begun, answers, count = time.monotonic(), set(), 0
+    while time.monotonic() < begun + 2 or count <= 20:
         answers.add(ask(n).body)
         count += 1
-    check(count > 20 and len(answers) <= 4, count, len(answers))
+    took = time.monotonic() - begun
+    check(len(answers) <= took + 2, count, len(answers), took)
     wait("a new one", lambda: ask(n).body not in answers)
     used = scrape.scrape(n).get("process_cpu_seconds_total") - cpu
-    check(used < 1, "CPU", used)
+    check(used < took / 2, "CPU", used, took)
 
 
 @node.leaves_xlbd
@@ -372,12 +372,13 @@ def slow(n):
         if i % 20 == 19:
             begin = time.monotonic()
             check(scrape.answers(n), "no answer beside", i)
-            check(time.monotonic() - begin < 5, time.monotonic() - begin)
+            # those that say nothing are left after ten seconds
+            check(time.monotonic() - begin < 9, time.monotonic() - begin)
     check(len(os.listdir(f"/proc/{n.xlbd.pid}/fd")) <= fds + 2)
     check(len(os.listdir(f"/proc/{helper(n)[0]}/fd")) < 80)
     for s in idle:
         s.close()
-    check(scrape.answers(n))
+    wait("an answer", lambda: scrape.answers(n))
 
 
 @node.leaves_xlbd
@@ -388,7 +389,7 @@ def drips(n):
         begin = time.monotonic()
         s.settimeout(0.2)
         s.sendall(b"GET /metrics HTTP/1.1\r\n")
-        while time.monotonic() - begin < 30:
+        while time.monotonic() - begin < 60:
             try:
                 s.sendall(b"X")
                 if s.recv(100) == b"":
@@ -398,7 +399,7 @@ def drips(n):
             except OSError:
                 break
         took = time.monotonic() - begin
-    check(9 < took < 20, took)
+    check(9 < took < 40, took)
 
 
 @node.leaves_xlbd
@@ -410,7 +411,7 @@ def no_answer(n):
     try:
         begin = time.monotonic()
         check(ask(n).status == 503)
-        check(4 < time.monotonic() - begin < 9, time.monotonic() - begin)
+        check(4 < time.monotonic() - begin < 30, time.monotonic() - begin)
     finally:
         os.kill(n.xlbd.pid, signal.SIGCONT)
     wait("an answer", lambda: scrape.answers(n))

@@ -57,6 +57,8 @@ metrics: {{listen: 127.0.0.1:9555}}
     wait("an answer", lambda: scrape.answers(n))
     wait("the checks", lambda: {b["health"] for p in n.status()["pools"]
                                 for b in p["backends"]} == {"up", "down"})
+    wait("the address to be known in BIRD", lambda: any(
+        a["in_bird"] for a in n.status()["addresses"]))
 
 
 class Parser(html.parser.HTMLParser):

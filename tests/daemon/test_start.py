@@ -22,7 +22,7 @@ def refused(n, status, *words):
     """A start that ends so; what it said."""
     since = len(n.said())
     p = n.start(node.BUILD / "src/xlbd", *n.options())
-    check(p.wait(20) == status, "exit status", p.returncode, n.said()[since:])
+    check(p.wait(60) == status, "exit status", p.returncode, n.said()[since:])
     said = n.said()[since:]
     check(all(w in said for w in words), words, "is not in", said)
     return said
@@ -129,6 +129,8 @@ def start_placed(n):
     n.xlbd = n.start(n.dir / "xlbd", *n.options())
     n.ready()
     wait("the address to be announced", n.announced)
+    wait("the neighbours to be known", lambda: all(
+        b["eligible"] for b in n.status()["pools"][0]["backends"]))
     wait("the last word of the start", lambda: "bird: busy -> synced" in
          n.said())
 
@@ -198,7 +200,7 @@ def goes_on(n, said):
     check((rc, out, err) == (0, "restarted\n", ""), rc, out, err)
     check(n.status()["started"] != started and n.announced() and
           n.birdc("show route table xlb4t all") == route, "withdrawn")
-    check(said in n.said()[since:], n.said()[since:])
+    wait(f"it to say {said}", lambda: said in n.said()[since:])
 
 
 def restart_goes_on(n):
@@ -228,11 +230,11 @@ def restart_is_asked_for(n):
           "already\n", rc, err)
     check(n.xlb("reload")[0] == 0 and first.poll() is None)
     check(n.xlb("stop")[0] == 0)
-    check(first.wait(10) == 1, first.returncode)
+    check(first.wait(60) == 1, first.returncode)
     check(first.stderr.read() ==
           "xlb: xlbd ended before it restarted\n")
     pid = int((n.dir / "asked").read_text())
-    check(not pathlib.Path(f"/proc/{pid}").exists(), "nobody ended it")
+    wait("it to be ended", lambda: not pathlib.Path(f"/proc/{pid}").exists())
 
 
 def detached_after_a_death(n):

@@ -34,6 +34,10 @@ NOT_THE_STORY = re.compile("no user _xlb, runs as nobody|"
 class Story:
     def __init__(self, n):
         self.n, self.seen, self.text = n, 0, []
+        self.want = {}      # how many lines a step has
+        for step in GOLDEN.read_text().removeprefix("# ").split("\n\n# "):
+            what, *lines = step.splitlines()
+            self.want[what] = len(lines)
 
     def lines(self):
         said = self.n.said()[self.seen:]
@@ -57,7 +61,12 @@ class Story:
                                    for line in self.lines()))
         except RuntimeError as e:
             raise RuntimeError(f"{e}: no {last!r} in {self.lines()}") from e
-        time.sleep(0.3)     # a dozen probes: none is told
+        # what comes behind that line, and then a dozen probes: none is told
+        end = time.monotonic() + 20
+        while len(self.lines()) < self.want.get(what, 0) and \
+                time.monotonic() < end:
+            time.sleep(0.02)
+        time.sleep(0.3)
         lines = sorted(self.lines()) if unordered else self.lines()
         self.text += [f"# {what}", *lines, ""]
 

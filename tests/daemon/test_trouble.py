@@ -117,7 +117,7 @@ def disabled(n):
     configure(n, f"{VIP}, {OTHER}")
     check(n.xlb("reload")[0] == 0)
     wait("it to wait", lambda: "changes wait" in n.xlb("status")[1])
-    check(not n.announced(), "announced against the operator's will")
+    check(n.withdrawn(), "announced against the operator's will")
     n.birdc('enable "xlb4"')
     over(n)
     wait("what waited", lambda: n.announced(OTHER))
@@ -141,7 +141,7 @@ def refused(n):
     finally:
         conf.write_text(whole)
     over(n, seconds=30)
-    check(not n.announced(OTHER), "the other one is still there")
+    check(n.withdrawn(OTHER), "the other one is still there")
     wait_metric(n, 0, "xlb_bird_stuck_routes")
 
 
@@ -163,7 +163,7 @@ def device_down(n):
     up(n)
     run("ip", "-n", n.ns, "link", "set", "xlb0", "down")
     named(n, "differs", "xlb0 is down")
-    check(not n.announced(), "announced")
+    check(n.withdrawn(), "announced")
     run("ip", "-n", n.ns, "link", "set", "xlb0", "up")
     over(n)
 
