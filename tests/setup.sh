@@ -26,7 +26,7 @@ true
 S
 # Says what it was asked for, and what a package's script would hear of services.
 stand_in apt-get <<'S'
-[ ! -e "$dir/hangs" ] || { echo $$ >"$dir/begun"; exec sleep 60; }
+[ ! -e "$dir/hangs" ] || { echo $$ >"$dir/begun"; exec sleep 600; }
 $policy zsh start; echo "$? $*" >>"$dir/asked"
 [ ! -e "$dir/fails" ] || exit 100
 rm -f "$dir/missing"
@@ -67,7 +67,7 @@ says_of_failure() {
 }
 
 is_interrupted() {
-	local pid end=$((SECONDS + 20))
+	local pid end=$((SECONDS + 120))
 
 	"$setup" install-deps >"$dir/said" 2>&1 &
 	pid=$!

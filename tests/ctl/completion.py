@@ -22,7 +22,7 @@ from xlb import CLEAN, GOLDEN, TOP, XLB, daemon, equal, main, reply, \
 
 ENV = {**CLEAN, "PATH": f"{XLB.parent}:{CLEAN['PATH']}"}
 SHIPPED = {"bash": TOP / "etc/completion/xlb", "zsh": TOP / "etc/completion/_xlb"}
-ANSWER_SECONDS = 20
+ANSWER_SECONDS = 60
 
 # What is typed, D for --run-dir and the node's directory; what is offered.
 CASES = [
@@ -57,7 +57,7 @@ class Bash:
                   f"COMP_CWORD={len(words) - 1}; _xlb; "
                   "printf '%s\\n' \"${COMPREPLY[@]}\"")
         r = subprocess.run(["bash", "-c", script], capture_output=True,
-                           text=True, timeout=30, check=True, env=ENV)
+                           text=True, timeout=120, check=True, env=ENV)
         equal(r.stderr, "")
         return r.stdout.split()
 

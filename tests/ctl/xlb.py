@@ -107,7 +107,7 @@ SEEN = {}       # exit statuses by command, of all that was run
 
 def xlb(*args, run_dir="/nonexistent", stdin=""):
     r = subprocess.run([XLB, "--run-dir", run_dir, *args], input=stdin,
-                       capture_output=True, text=True, timeout=30,
+                       capture_output=True, text=True, timeout=120,
                        env=CLEAN, check=False)
     rest = list(args)
     while rest and rest[0].startswith("--"):    # all but --json have a value
@@ -273,7 +273,7 @@ def output_that_goes_nowhere():
     for args in (["version"], ["help"], ["--version"], ["--help"]):
         with open("/dev/full", "w", encoding="ascii") as full:
             p = subprocess.run([XLB, *args], stdout=full, env=CLEAN, text=True,
-                               stderr=subprocess.PIPE, timeout=10, check=False)
+                               stderr=subprocess.PIPE, timeout=120, check=False)
         equal((p.returncode, p.stderr),
               (1, "xlb: standard output: No space left on device\n"), args)
 
@@ -519,7 +519,9 @@ def drain_waits_until_no_flow_is_left():
     d = Draining(3, health="down", reason="timeout")
     with daemon(**d.answers()) as s:
         r = xlb("drain", "--wait", "web/a", run_dir=s.dir)
-        expect(r, 0, "web/a: it is down: timeout, after 0 s\n")
+        equal(r.returncode, 0, r.stderr)
+        equal(re.fullmatch("web/a: it is down: timeout, after [0-9]+ s\n",
+                           r.stdout) is not None, True, r.stdout)
     d = Draining(3, state="active")
     with daemon(**d.answers()) as s:
         expect(xlb("drain", "--wait", "web/a", run_dir=s.dir), 1, "",
@@ -535,10 +537,10 @@ def a_drain_stays_when_nobody_waits_any_more():
             t = Terminal(["--run-dir", s.dir, "drain", "--wait", "web/a",
                           *args], 24, 80)
             try:
-                t.read(1)
+                t.until(lambda text: "draining web/a: 40" in text)
                 os.write(t.fd, b"\x03")         # the terminal's Ctrl-C
-                equal(t.proc.wait(5), 1, "exit status")
-                text = t.read(1)
+                equal(t.proc.wait(60), 1, "exit status")
+                text = t.read(60)
                 equal("interrupted: web/a stays drained, until xlb undrain "
                       "web/a\n" in text.split("\r\033[K")[-1], True, text)
                 equal('"done": false' in text, bool(args), text)
@@ -575,18 +577,20 @@ def undrain_waits_until_it_serves():
     answers = d.answers()
 
     def later(args):
-        threading.Timer(0.5, lambda: d.backend.update(eligible=True)).start()
-        return reply()
-    answers["undrain"] = later
+        r = json.loads(json.dumps(d.status(args)))
+        if d.looks > 0:         # it has been looked at once since
+            d.backend.update(eligible=True)
+        d.looks += any(x["command"] == "undrain" for x in s.requests)
+        return r
+    answers["status"] = later
     with daemon(**answers) as s:
         r = xlb("undrain", "--wait", "web/a", run_dir=s.dir)
         equal((r.returncode, r.stderr), (0, "waiting for web/a: timeout\n"))
         equal(r.stdout.startswith("web/a: takes new flows, after "), True,
               r.stdout)
-    status = answers["status"]
 
     def announced(args):
-        r = status(args)
+        r = d.status(args)
         r["result"]["addresses"][0]["in_bird"] = d.looks > 1
         d.looks += 1
         return r
@@ -638,7 +642,7 @@ def restart_does_not_wait_for_ever():
         begin = time.monotonic()
         expect(xlb("restart", run_dir=s.dir), 1, "",
                "xlb: no new xlbd answers after 10 s: see its log\n")
-        equal(9 < time.monotonic() - begin < 15, True, "ten seconds")
+        equal(9 < time.monotonic() - begin < 30, True, "ten seconds")
 
 
 @test
@@ -686,6 +690,18 @@ class Terminal:
                 break
         return self.text.replace("\r\n", "\n")
 
+    def until(self, fn, seconds=60):
+        """Until that is so of what has been read; whatever it is then."""
+        end = time.monotonic() + seconds
+        while not fn(self.text) and time.monotonic() < end and \
+                self.proc.poll() is None:
+            self.read(0.05)
+        return self.text.replace("\r\n", "\n")
+
+    def frames(self, n):
+        """So many whole ones, and the beginning of another."""
+        return self.until(lambda text: text.count("\033[H") > n)
+
     def close(self):
         self.proc.kill()
         self.proc.wait()
@@ -696,7 +712,7 @@ def on_terminal(args, rows, columns, env=()):
     t = Terminal(args, rows, columns, env)
     try:
         text = t.read(60)   # or until it ends
-        t.proc.wait(5)
+        t.proc.wait(60)
         return t.proc.returncode, text
     finally:
         t.close()
@@ -820,14 +836,14 @@ def stats_go_on_in_place():
         for args in ["stats", "-w"], ["stats", "-w", "--rate"]:
             t = Terminal(["--run-dir", s.dir, *args], 24, 80)
             try:
-                shown = t.read(2.5)
+                shown = t.frames(2)
                 equal(shown.startswith("\033[?1049h\033[?25l"), True)
                 equal(shown.count("\033[H") >= 2, True, "drawn again")
                 equal(("rates come with" in shown, "PACKETS/s" in shown),
                       ("--rate" in args, "--rate" in args))
                 t.proc.send_signal(signal.SIGINT)
-                equal(t.proc.wait(5), 0, "exit status")
-                equal(t.read(1).endswith("\033[?25h\033[?1049l"), True)
+                equal(t.proc.wait(60), 0, "exit status")
+                equal(t.read(60).endswith("\033[?25h\033[?1049l"), True)
             finally:
                 t.close()
         p = subprocess.Popen([XLB, "--run-dir", s.dir, "stats", "-w",
@@ -845,7 +861,7 @@ def events_as_text():
     zone = {**CLEAN, "TZ": "Etc/GMT+1"}     # an hour behind
     with daemon(events=BEGUN + STREAM) as s:
         argv = [XLB, "--run-dir", s.dir, "events"]
-        r = subprocess.run(argv, capture_output=True, text=True, timeout=30,
+        r = subprocess.run(argv, capture_output=True, text=True, timeout=120,
                            env=zone, check=False)
         equal(r.stderr, "xlb: xlbd ended\n")
         golden("../events/lines.txt", r.stdout)
@@ -935,7 +951,7 @@ def live_view_draws_in_place_and_leaves_nothing():
         for sig in signal.SIGINT, signal.SIGTERM:
             t = Terminal(["--run-dir", s.dir, "status", "-w"], 24, 80)
             try:
-                text = t.read(2.5)
+                text = t.frames(2)
                 enter, leave = "\033[?1049h\033[?25l", "\033[?25h\033[?1049l"
                 equal(text.startswith(enter), True, "the other screen")
                 equal(text.count("\033[H") >= 2, True, "drawn again")
@@ -945,17 +961,18 @@ def live_view_draws_in_place_and_leaves_nothing():
                     equal(len(lines) <= 24, True, "no scrolling")
                     equal(max(map(len, lines)) <= 80, True, "no wrapping")
                 t.proc.send_signal(sig)
-                equal(t.proc.wait(5), 0, "exit status")
-                equal(t.read(1).endswith(leave), True, "left clean")
+                equal(t.proc.wait(60), 0, "exit status")
+                equal(t.read(60).endswith(leave), True, "left clean")
             finally:
                 t.close()
     # no daemon any more: says so and goes on
     t = Terminal(["--run-dir", "/nonexistent", "status", "-w"], 24, 80)
     try:
-        equal("No such file" in t.read(1.5), True, "says what is wrong")
+        equal("No such file" in t.until(lambda text: "No such file" in text),
+              True, "says what is wrong")
         equal(t.proc.poll(), None, "goes on")
         t.proc.send_signal(signal.SIGINT)
-        equal(t.proc.wait(5), 0)
+        equal(t.proc.wait(60), 0)
     finally:
         t.close()
 
@@ -966,22 +983,22 @@ def live_view_follows_the_size_of_the_terminal():
     with daemon(status=reply(**small)) as s:
         t = Terminal(["--run-dir", s.dir, "status", "-w"], 24, 80)
         try:
-            t.read(1.5)
-            before = len(t.text)
+            t.frames(1)
             fcntl.ioctl(t.fd, termios.TIOCSWINSZ,
                         struct.pack("HHHH", 10, 40, 0, 0))
-            begin = time.monotonic()
-            while "\033[J" not in t.text[before:].split("\033[H")[-1] or \
-                    "\033[H" not in t.text[before:]:
-                t.read(0.1)
-                equal(time.monotonic() - begin < 20, True, "drawn anew")
-            frame = t.text[before:].split("\033[H")[1].replace("\r", "")
-            lines = re.sub("\033\\[[0-9]*[mKJ]", "", frame).split("\n")
-            equal((len(lines) <= 10, max(map(len, lines)) <= 40), (True, True),
-                  lines)
+
+            # one may have been on its way
+            def last():
+                frame = t.text.split("\033[H")[-2].replace("\r", "")
+                return re.sub("\033\\[[0-9]*[mKJ]", "", frame).split("\n")
+
+            def fits():
+                return len(last()) <= 10 and max(map(len, last())) <= 40
+            t.until(lambda _: fits())
+            equal(fits(), True, last())
             os.write(t.fd, b"\x03")
-            equal(t.proc.wait(5), 0)
-            equal(t.read(1).endswith("\033[?25h\033[?1049l"), True, "clean")
+            equal(t.proc.wait(60), 0)
+            equal(t.read(60).endswith("\033[?25h\033[?1049l"), True, "clean")
         finally:
             t.close()
 
@@ -996,13 +1013,13 @@ def live_view_says_what_it_has_no_room_for():
     with daemon(status=reply(**large)) as s:
         t = Terminal(["--run-dir", s.dir, "status", "-w"], 24, 80)
         try:
-            frame = t.read(1.5).split("\033[H")[1]
+            frame = t.frames(1).split("\033[H")[1]
             lines = re.sub("\033\\[[0-9]*[mKJ]", "", frame).split("\n")
             equal(len(lines), 24, "no scrolling")
             equal(bool(re.match("[0-9]+ more lines: ", lines[-1])), True,
                   lines)
             t.proc.send_signal(signal.SIGINT)
-            equal(t.proc.wait(5), 0)
+            equal(t.proc.wait(60), 0)
         finally:
             t.close()
 

@@ -6,14 +6,17 @@
                                      SHA-256 of the body
     peer.py wrap IFACE MAC FORM      what is routed into tun0 leaves IFACE
                                      wrapped; FORM: ip4, ip6, gue4, gue6
-    peer.py flood IFACE MAC COUNT    numbered datagrams to the VIP, one a
-                                     millisecond, as 4in4
-    peer.py listen COUNT             how many of them arrive
+    peer.py flood IFACE MAC          numbered datagrams to the VIP, no more than
+                                     one a millisecond, as 4in4, until there is
+                                     a line to read; how many
+    peer.py listen                   reads that, and says how many arrived
 """
+import contextlib
 import fcntl
 import hashlib
 import http.server
 import os
+import select
 import socket
 import struct
 import sys
@@ -26,6 +29,7 @@ VIP = {4: "203.0.113.10", 6: "2001:db8:5::10"}
 CLIENT = {4: "192.0.2.7", 6: "2001:db8:c::7"}
 FLOOD_PORT = 9
 GUE_PORT = 6080
+SO_RCVBUFFORCE = 33
 TUNSETIFF, IFF_TUN, IFF_NO_PI = 0x400454ca, 1, 0x1000
 
 
@@ -127,29 +131,38 @@ def wrapper(iface, mac, form):
         out.send(link_header(mac, int(form[-1])) + wrap(packet, form))
 
 
-def flood(iface, mac, count):
+def is_told():
+    return select.select([sys.stdin], [], [], 0)[0]
+
+
+def flood(iface, mac):
     out = packet_socket(iface)
     head = link_header(mac, 4)
-    start = time.monotonic()
-    for number in range(int(count)):
+    number = 0
+    print("ready", flush=True)
+    while not is_told():
         data = struct.pack("!I", number)
         udp = struct.pack("!HHHH", 9, FLOOD_PORT, 8 + len(data), 0) + data
         inner = header4(17, len(udp), CLIENT[4], VIP[4]) + udp
         out.send(head + wrap(inner, "ip4"))
-        time.sleep(max(0, start + number / 1000 - time.monotonic()))
+        number += 1
+        time.sleep(0.001)   # a queue of the kernel's holds 256
+    print(number, flush=True)
 
 
-def listen(count):
+def listen():
     sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    # it may be a while until it has the processor again
+    sock.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 1 << 24)
     sock.bind((VIP[4], FLOOD_PORT))
-    sock.settimeout(5)
+    sock.settimeout(0.1)
     print("ready", flush=True)
-    seen = set()
-    try:
-        while len(seen) < int(count):
+    seen, count, end = set(), None, None
+    while count is None or len(seen) < count and time.monotonic() < end:
+        if count is None and is_told():
+            count, end = int(sys.stdin.readline()), time.monotonic() + 20
+        with contextlib.suppress(socket.timeout):
             seen.add(sock.recv(64))
-    except socket.timeout:
-        pass
     print(len(seen), flush=True)
 
 

@@ -49,7 +49,7 @@ class Runner:
 
     def close(self):
         self.process.stdin.close()
-        assert self.process.wait(timeout=10) == 0
+        assert self.process.wait(timeout=60) == 0
 
 
 run = None
