@@ -7,7 +7,7 @@ import json
 import socket
 
 
-def xlbd(run_dir, command, timeout=10.0, **args):
+def xlbd(run_dir, command, timeout=60.0, **args):
     """The result that `xlb --json COMMAND` prints; OSError if nobody answers,
     ValueError with what is said instead of it."""
     request = {"schema": 1, "command": command}
@@ -28,7 +28,7 @@ def xlbd(run_dir, command, timeout=10.0, **args):
     return {"schema": 1, **reply["result"]}
 
 
-def bird(path, command, timeout=5.0):
+def bird(path, command, timeout=30.0):
     """The reply to a command, [(code, text)]."""
     with socket.socket(socket.AF_UNIX) as s:
         s.settimeout(timeout)

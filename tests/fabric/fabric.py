@@ -116,11 +116,25 @@ class Load:
         return [Request(**json.loads(line)) for line in
                 text[:text.rfind("\n") + 1].splitlines()]
 
-    def wait_for(self, n):
-        """Until n more requests are over."""
-        base = len(self.rows())
-        wait(f"{n} more requests", lambda: len(self.rows()) >= base + n, 20,
-             lambda: len(self.rows()) - base)
+    def over(self, since=None):
+        """How many requests are over, of those that began after `since`."""
+        if since is None:
+            return self.out.read_bytes().count(b"\n")
+        return sum(r.start > since for r in self.rows())
+
+    def wait_for(self, n, since=None):
+        """Until n more requests are over; with `since`: n that began after it,
+        since any number of others may have been on their way."""
+        base = self.over() if since is None else 0
+        wait(f"{n} more requests", lambda: self.over(since) >= base + n, 60,
+             lambda: self.over(since) - base, 0.05)
+
+    def wait_kept(self, n, since=0.0):
+        """Until each of n kept connections was answered after `since`."""
+        wait(f"answers on {n} kept connections", lambda: len(
+            {r.conn for r in self.rows() if r.ok and r.conn is not None
+             and r.start > since}) >= n, 60,
+            lambda: [r for r in self.rows() if not r.ok][:3], 0.1)
 
     def stop(self):
         self.process.popen.stdin.close()
@@ -247,7 +261,7 @@ class Fabric(lab.Lab):
                      lab.BPFFS / (lab.BPF_PREFIX + "veth") / program, "dev",
                      name, "overwrite")
 
-    def xdp_frames(self, node, count=10, seconds=2.0):
+    def xdp_frames(self, node, count=10, seconds=20.0):
         """How many of `count` frames a node's device returns by XDP_TX."""
         self.set_xdp(node, "eth0", "xlbf_tx")
         try:
@@ -272,8 +286,8 @@ class Fabric(lab.Lab):
         (d / "bird.conf").write_text(f'log "{d}/bird.log" all;\n' + text)
         # before all else that runs here, or BFD's 300 ms are over in between
         self.bird_process[who] = self.start(
-            who, "bird-out", "nice", "-n", -10, "bird", "-f", "-c", d / "bird.conf", "-s",
-            d / "bird.ctl", "-P", d / "bird.pid")
+            who, "bird-out", "nice", "-n", -10, "bird", "-f", "-c",
+            d / "bird.conf", "-s", d / "bird.ctl", "-P", d / "bird.pid")
         wait(f"BIRD of {who} to answer", lambda: self.bird_answers(who))
 
     def bird_answers(self, who):
@@ -322,7 +336,7 @@ template bgp lb {{
         state = self.sessions()
         return all(state.get(f"{node}_{f}") == "Established" for f in (4, 6))
 
-    def wait_bgp(self, node, timeout=15.0):
+    def wait_bgp(self, node, timeout=60.0):
         wait(f"BGP between router and {node}", lambda: self.bgp_up(node),
              timeout, self.sessions)
 
@@ -337,7 +351,7 @@ template bgp lb {{
         return sorted(node.get(h.get("gateway"), h.get("gateway"))
                       for h in hops)
 
-    def wait_paths(self, nodes, timeout=15.0, families=(4, 6)):
+    def wait_paths(self, nodes, timeout=60.0, families=(4, 6)):
         """Until the router has exactly these nodes for each VIP."""
         for f in families:
             wait(f"the router's paths to {VIP[f]} to be {list(nodes)}",
@@ -377,11 +391,12 @@ http {{
                  lambda f=f: lab.connects("router", address(b, f), PORT))
 
     def set_ready(self, b, status=200):
-        """What a backend answers to /ready: 200, 500 or 503."""
-        for code in (500, 503):
-            (lab.RUN / b / f"ready-{code}").unlink(missing_ok=True)
+        """What a backend answers to /ready: 200, 500 or 503; from one to the
+        other without a 200 in between."""
         if status != 200:
             (lab.RUN / b / f"ready-{status}").touch()
+        for code in {500, 503} - {status}:
+            (lab.RUN / b / f"ready-{code}").unlink(missing_ok=True)
 
     def kill_backend(self, b):
         self.nginx[b].kill()
@@ -453,7 +468,7 @@ services:
         new.rename(path)
         return path
 
-    def xlb(self, node, *args, stdin=None, timeout=30.0):
+    def xlb(self, node, *args, stdin=None, timeout=120.0):
         done = self.run(node, self.program("xlb"), *self.options(node), *args,
                         check=False, stdin=stdin, timeout=timeout)
         return Answer(done.returncode, done.stdout, done.stderr)
@@ -482,23 +497,30 @@ services:
     def eligible(self, node):
         return sorted(n for n, b in self.pool(node).items() if b["eligible"])
 
+    def spread(self, family, backends=BACKENDS, n=60):
+        """Until n flows, all answered, go to these backends and to no others:
+        one may be down for a moment after what was done to it."""
+        wait(f"flows to {sorted(backends)}", lambda: set(self.flows(
+            family, n).values()) == set(backends),
+            seen=lambda: self.pool("lb1"))
+
     def slots(self, node):
         return {n: b["slots"] for n, b in self.pool(node).items()}
 
-    def wait_eligible(self, backends, nodes=NODES, timeout=10.0):
+    def wait_eligible(self, backends, nodes=NODES, timeout=30.0, pool="web"):
         """Until a node's ring has slots for these backends alone."""
         want = sorted(backends)
 
         def check(node):
             return all(row["eligible"] == (name in want)
                        and (row["slots"] > 0) == (name in want)
-                       for name, row in self.pool(node).items())
+                       for name, row in self.pool(node, pool).items())
 
         for node in nodes:
             wait(f"{node} to use {want}", lambda n=node: check(n), timeout,
-                 lambda n=node: self.pool(n))
+                 lambda n=node: self.pool(n, pool))
 
-    def wait_answer(self, node, timeout=10.0):
+    def wait_answer(self, node, timeout=60.0):
         def check():
             if not self.daemon[node].alive():
                 raise FabricError(f"xlbd of {node} ended with exit status "
@@ -518,7 +540,7 @@ services:
 
     def stop_node(self, node):
         self.must(node, "stop")
-        status = self.daemon[node].exit(15)
+        status = self.daemon[node].exit()
         if status != 0:
             raise FabricError(f"xlbd of {node}: exit status {status}")
 

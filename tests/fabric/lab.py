@@ -39,14 +39,16 @@ class Busy(FabricError):
     """Another run has the fabric; it will end."""
 
 
-def wait(what, check, timeout=10.0, seen=None, pause=0.02):
-    """Polls check() until it returns something true, and returns that."""
+def wait(what, check, timeout=30.0, seen=None, pause=0.02):
+    """Polls check() until it returns something true, and returns that. The last
+    time it begins after the end: nobody may have let us run before."""
     end = time.monotonic() + timeout
     while True:
+        late = time.monotonic() > end
         got = check()
         if got:
             return got
-        if time.monotonic() > end:
+        if late:
             now = seen() if seen else got
             raise FabricError(
                 f"waited {timeout:g} s for {what}; there is: {now!r}")
@@ -206,7 +208,7 @@ class Process:
     def alive(self):
         return self.popen.poll() is None
 
-    def exit(self, timeout=10.0):
+    def exit(self, timeout=60.0):
         """Waits for its end; the exit status, negative for a signal."""
         try:
             return self.popen.wait(timeout)
@@ -278,7 +280,7 @@ class Lab:
         self.run(None, "ip", "netns", "add", PREFIX + ns)
         (RUN / ns).mkdir(exist_ok=True)
 
-    def run(self, ns, *argv, check=True, timeout=30.0, stdin=None):
+    def run(self, ns, *argv, check=True, timeout=120.0, stdin=None):
         """A command to its end, in a namespace or (None) here."""
         argv = (enter(ns) if ns else []) + [str(a) for a in argv]
         try:

@@ -76,7 +76,7 @@ class Routes(threading.Thread):
         return next((a for _, a, d in reversed(self.events) if d == dst),
                     False)
 
-    def when(self, added, dst, since, timeout=3):
+    def when(self, added, dst, since, timeout=20):
         """How long after `since` the route came (or went), in seconds."""
         end = time.monotonic() + timeout
         while True:
@@ -132,4 +132,6 @@ class Updates(threading.Thread):
         self.join()
 
     def last(self, since):
-        return max(t for t in list(self.times) if t >= since)
+        """Of those that have been read: the routes may have been faster."""
+        return max(lab.wait("an update", lambda: [
+            t for t in list(self.times) if t >= since], pause=0.001))

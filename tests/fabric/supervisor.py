@@ -82,7 +82,7 @@ class Supervisor(threading.Thread):
     def signal(self, sig):
         os.kill(self.pid, sig)
 
-    def exit(self, timeout=10.0):
+    def exit(self, timeout=60.0):
         self.join(timeout)
         if self.is_alive():
             raise lab.FabricError(f"waited {timeout:g} s for the unit of "
@@ -102,7 +102,7 @@ class Supervisor(threading.Thread):
         """Of the last one."""
         return next(t for t, w in reversed(self.events) if w.startswith(what))
 
-    def wait_restart(self, n, timeout=15.0):
+    def wait_restart(self, n, timeout=60.0):
         """Until it was started for the n-th time, and is ready."""
         wait(f"start {n} of {self.node}'s unit", lambda: len(self.starts) >= n
              and self.state == "active", timeout,

@@ -44,7 +44,7 @@ def test_new_flows_and_drops(fabric, readers, family):
     def begun():
         fabric.http(8, family)
         return all(r.got() for r in readers)
-    lab.wait("both readers to be told", begun, 20)
+    lab.wait("both readers to be told", begun)
 
     # Not among those that count up: a connection of theirs may hold one still.
     requests = fabric.http(40, family, from_port=21000)

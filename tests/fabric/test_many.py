@@ -115,7 +115,7 @@ def healths(f):
 
 def wait_up(f, n):
     lab.wait(f"{n} backends to be up", lambda: healths(f).count("up") == n,
-             20, lambda: healths(f).count("up"), pause=0.2)
+             60, lambda: healths(f).count("up"), pause=0.2)
 
 
 def test_thousand_at_100ms(many):

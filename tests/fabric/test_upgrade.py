@@ -130,12 +130,12 @@ def ways(f, unit):
     """How another xlbd comes: (name, function)."""
     def restart():
         f.must(NODE, "restart")
-        f.wait_answer(NODE, 30)
+        f.wait_answer(NODE)
 
     def die():
         n = len(unit.starts)
         unit.signal(signal.SIGKILL)
-        unit.wait_restart(n + 1, 30)
+        unit.wait_restart(n + 1)
 
     return ("xlb restart", restart), ("kill -9", die), ("xlb restart", restart)
 
@@ -195,7 +195,7 @@ def test_one_that_cannot_take_over(counted, tmp_path):
                         was, pid, "active", 1, started)
             place("xlbd")
             f.must(NODE, "restart")
-            f.wait_answer(NODE, 30)
+            f.wait_answer(NODE)
             assert f.status(NODE)["started"] != started
             print(f"# restarted: {blast.rate():.0f} packets a second")
         sent, lost = blast.end()
