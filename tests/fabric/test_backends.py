@@ -25,9 +25,8 @@ def test_dead_backend_gives_up_its_slots_alone(fabric, victim):
     fabric.kill_backend(victim)
     fabric.wait_eligible(without(victim))
     since = fab.now()
-    load.wait_for(100)
+    load.wait_for(100, since)
     after = [r for r in load.stop() if r.start > since]
-    assert len(after) >= 90
     assert [r for r in after if not r.ok] == []
 
     for f in (4, 6):
@@ -77,9 +76,8 @@ def test_backend_with_another_mac(fabric):
         fabric.run("b1", "ip", "link", "set", "eth0", "address", new)
         lab.wait("the nodes to know the new address", lambda n=new: all(
             n in fabric.run(node, "ip", "neigh", "show",
-                            POOL_ADDRESS["b1"]).stdout for node in NODES), 3)
-        fabric.wait_eligible(BACKENDS)
-        assert set(fabric.flows(4, n=60).values()) == set(BACKENDS)
+                            POOL_ADDRESS["b1"]).stdout for node in NODES), 5)
+        fabric.spread(4)
 
 
 def test_backend_with_another_mac_says_nothing(fabric):
@@ -94,8 +92,7 @@ def test_backend_with_another_mac_says_nothing(fabric):
         lab.wait("the nodes to find the new address", lambda: all(
             new in fabric.run(node, "ip", "neigh", "show",
                               POOL_ADDRESS["b1"]).stdout for node in NODES), 12)
-        fabric.wait_eligible(BACKENDS)
-        assert set(fabric.flows(4, n=60).values()) == set(BACKENDS)
+        fabric.spread(4)
     finally:
         fabric.run("b1", "sysctl", "-q", "-w",
                    "net.ipv4.conf.eth0.arp_notify=1",
@@ -109,8 +106,10 @@ def test_no_backend_no_route(fabric):
         fabric.kill_backend(b)
     fabric.wait_paths([])
     for node in NODES:
-        for a in fabric.status(node)["addresses"]:
-            assert not a["in_bird"] and a["reason"]
+        # BIRD withdraws a moment before it has answered that it did
+        lab.wait(f"{node} to know that", lambda n=node: not any(
+            a["in_bird"] for a in fabric.status(n)["addresses"]))
+        assert all(a["reason"] for a in fabric.status(node)["addresses"])
     assert not fabric.http(1, 4, timeout=1)[0].ok
     for b in BACKENDS:
         fabric.start_backend(b)
@@ -144,10 +143,13 @@ def test_configured_states(fabric):
 
 @pytest.fixture
 def ready_check(fabric):
-    """The nodes ask every backend for /ready."""
+    """The nodes ask every backend for /ready. nginx itself answers that, and has
+    to be let run: more time than for what a kernel answers."""
     for node in NODES:
         fabric.write_config(node, fabric.config(node).replace(
-            "type: tcp", 'type: http, path: /ready, body: "ready"'))
+            "type: tcp", 'type: http, path: /ready, body: "ready"').replace(
+                "interval: 200ms, timeout: 150ms",
+                "interval: 500ms, timeout: 450ms"))
         fabric.must(node, "reload")
     yield
     for b in BACKENDS:
@@ -157,15 +159,17 @@ def ready_check(fabric):
 def wait_health(fabric, b, health):
     for node in NODES:
         lab.wait(f"{b} to be {health} for {node}", lambda n=node:
-                 fabric.pool(n)[b]["health"] == health, 10,
-                 lambda n=node: fabric.pool(n)[b])
+                 fabric.pool(n)[b]["health"] == health,
+                 seen=lambda n=node: fabric.pool(n)[b])
 
 
 def test_ready_503_drains(fabric, ready_check):
     """No new flows; the connections that are there live on."""
     fabric.wait_eligible(BACKENDS)
-    load = fabric.load(4, rate=20, keep=12)
-    load.wait_for(60)
+    # so many that b1 has some, whatever their ports
+    kept = 50
+    load = fabric.load(4, rate=20, keep=kept, pause=0.2)
+    load.wait_kept(kept)
     fabric.set_ready("b1", 503)
     wait_health(fabric, "b1", "drain")
     fabric.wait_eligible(without("b1"))
@@ -175,14 +179,15 @@ def test_ready_503_drains(fabric, ready_check):
     assert row["state"] == "active" and row["slots"] == 0
     for f in (4, 6):
         assert set(fabric.flows(f, n=60).values()) == {"b2", "b3"}
-    load.wait_for(300)
+    load.wait_kept(kept, since)
+    load.wait_for(300, since)
     rows = load.stop()
     assert [r for r in rows if not r.ok] == []
     before = {r.conn: r.backend for r in rows if r.conn is not None
               and r.start < since}
     after = {r.conn: r.backend for r in rows if r.conn is not None
              and r.start > since}
-    assert "b1" in before.values()
+    assert "b1" in before.values() and len(before) == kept
     assert after == before
     assert {r.backend for r in rows if r.conn is None and r.start > since} \
         == {"b2", "b3"}
@@ -197,4 +202,4 @@ def test_ready_503_drains(fabric, ready_check):
     assert "HTTP 500, expected 200" in log
     fabric.set_ready("b1")
     fabric.wait_eligible(BACKENDS)
-    assert set(fabric.flows(4, n=60).values()) == set(BACKENDS)
+    fabric.spread(4)

@@ -10,7 +10,7 @@ import sys
 import demo
 import lab
 import pytest
-from test_network import OTHER_NAMES
+from test_network import OTHER, OTHER_NAMES
 
 # A tour of one step, under other names than this fabric's.
 SHORT_TOUR = OTHER_NAMES + """
@@ -51,15 +51,16 @@ def test_its_end_is_told_and_nothing_is_left(step, status, said):
     assert said in got.stdout
     pid = int(re.search(r"^process (\d+)$", got.stdout, re.M)[1])
     assert (lab.process_stat(pid) or "Z")[0] == "Z"
-    assert not lab.RUN.with_name("xlbf-self").exists()
-    assert not list(lab.NETNS.glob("xlbfs-*"))
+    assert not lab.RUN.with_name(OTHER + "-self").exists()
+    assert not list(lab.NETNS.glob(OTHER + "s-*"))
 
 
 @pytest.mark.parametrize("command", [c for c, _ in demo.LOOK])
 def test_look_around(fabric, command):
     demo.names_write(fabric)
+    # a drain waits for what the tests before have left
     got = subprocess.run(["sh", "-euc", f". {demo.NAMES}; {command}"],
-                         capture_output=True, text=True, timeout=60,
+                         capture_output=True, text=True, timeout=240,
                          check=False)
     assert got.returncode == 0, got.stderr
     assert got.stdout.strip() or "drain" in command

@@ -39,17 +39,18 @@ def test_client_tells_failed_requests(network):
         got = network.http(5, 4, to=address("b1", 4), timeout=1)
         assert len(got) == 5
         assert all(r.error and not r.ok for r in got)
-        load = network.load(4, rate=50, to=address("b1", 4), timeout=1)
+        load = network.load(4, rate=50, to=address("b1", 4))
         load.wait_for(5)
     finally:
         network.start_backend("b1")
-    load.wait_for(10)
+    load.wait_for(10, fab.now())
     rows = load.stop()
     assert not rows[0].ok and rows[-1].ok
 
 
 def test_kept_connections_keep(network):
     load = network.load(6, rate=0, keep=3, to=address("b2", 6))
+    load.wait_kept(3)
     load.wait_for(30)
     rows = load.stop()
     assert {r.conn for r in rows} == {0, 1, 2}
@@ -67,14 +68,16 @@ def test_vip_without_route_is_unreachable(network):
     assert [r.ok for r in got] == [False] * 3
 
 
+OTHER = f"xlbf{lab.LAB}"  # begins names that are this lab's alone
 OTHER_NAMES = """
 import sys; sys.path.insert(0, %r)
 import lab, os, signal
-lab.RUN, lab.PREFIX = lab.RUN.with_name("xlbf-self"), "xlbfs-"
-lab.BPF_PREFIX = "xlb_fs_"
+lab.RUN, lab.PREFIX = lab.RUN.with_name(%r), %r
+lab.BPF_PREFIX = %r
 lab.SESSIONS, lab.KEPT = lab.RUN / "sessions", lab.RUN / "kept"
 lab.MADE_NETNS = lab.RUN / "made-netns"
-""" % os.path.dirname(__file__)
+""" % (os.path.dirname(__file__), OTHER + "-self", OTHER + "s-",
+       f"xlb_f{lab.LAB}s_")
 STRANGER = OTHER_NAMES + """
 def die(): os.kill(os.getpid(), signal.SIGKILL)
 l = lab.Lab(print)
@@ -85,7 +88,7 @@ l.open()
 def stranger(code):
     return subprocess.run(
         [sys.executable, "-c", STRANGER + code],
-        capture_output=True, text=True, timeout=30, check=False)
+        capture_output=True, text=True, timeout=120, check=False)
 
 
 def test_remains_of_a_killed_run_are_removed(network):
@@ -98,13 +101,14 @@ die()
     assert got.returncode == -9, got.stderr
     pid = int(got.stdout)
     try:
-        assert lab.process_stat(pid)[0] in "SR"
+        # sleeps, or is just being loaded
+        assert lab.process_stat(pid)[0] not in "ZX"
         got = stranger("l.netns('a'); l.close()")
         assert (got.returncode, got.stderr) == (0, "")
         assert "killed run" in got.stdout
         wait("the process to be gone", lambda: (
-            lab.process_stat(pid) or "Z")[0] == "Z", 2)
+            lab.process_stat(pid) or "Z")[0] == "Z")
     finally:
         stranger("l.close()")
-    assert not lab.RUN.with_name("xlbf-self").exists()
-    assert not list(lab.NETNS.glob("xlbfs-*"))
+    assert not lab.RUN.with_name(OTHER + "-self").exists()
+    assert not list(lab.NETNS.glob(OTHER + "s-*"))
