@@ -25,12 +25,14 @@ import time
 import fabric as fab
 import lab
 import pinned
-from facts import (descendants, namespace_facts, process_facts,
-                   sanitized)
+from facts import (descendants, namespace_facts, pin_names,
+                   process_facts, process_names, sanitized)
 from supervisor import Supervisor
 from test_stable import Holder, Site, explain, site_up
 
 REPAIR = 10     # seconds
+STOPPED = 3     # seconds at most
+WATCHDOG = 20   # fed when half to three quarters of that are over (sd_event(3))
 MORTAL, IMMORTAL = fab.NODES
 CONNECTIONS = 500
 POOL = "stream"
@@ -52,16 +54,16 @@ class Units:
         u = Supervisor(self.f, node, [self.f.program("xlbd"),
                                       *self.f.options(node)],
                        self.f.build / "etc/xlb.service",
-                       StartLimitBurst="1000000")
+                       StartLimitBurst="1000000", WatchdogSec=str(WATCHDOG))
         self.unit[node] = self.f.daemon[node] = u
         u.start()
-        u.wait_restart(1, 30)
+        u.wait_restart(1)
 
     def killed(self, node, kill):
         """Whatever `kill` does, it is started again and ready."""
         n = len(self.unit[node].starts)
         kill()
-        self.unit[node].wait_restart(n + 1, 30)
+        self.unit[node].wait_restart(n + 1)
 
 
 @contextlib.contextmanager
@@ -93,6 +95,7 @@ class Chaos:
         self.story = []  # (seconds since boot, what)
         self.order = []
         self.marks = []  # (seconds since boot, {node: bytes of its log})
+        self.crew = {node: self.helpers(node) for node in fab.NODES}
         self.mark()
 
     def events(self):
@@ -130,11 +133,16 @@ class Chaos:
         at = [t for t, size in self.marks if size[node] <= offset]
         return at[-1] if at else 0
 
-    def whole(self, node, want, timeout=REPAIR):
+    def whole(self, node, want):
         """Until the maps are as they were."""
-        lab.wait(f"{node} to be as before", lambda: not pinned.differences(
-            want, pinned.state_dump(pins(node))), timeout, lambda:
-            pinned.differences(want, pinned.state_dump(pins(node))), 0.1)
+        def differ():
+            return pinned.differences(want, pinned.state_dump(pins(node)))
+
+        lab.wait(f"{node} to be as before", lambda: not differ(), REPAIR,
+                 differ, 0.1)
+
+    def helpers(self, node):
+        return process_names(self.units.unit[node].pid)
 
     # ---- deaths -----------------------------------------------------------
 
@@ -167,11 +175,12 @@ class Chaos:
     def restart(self):
         node = self.any_node()
         self.f.must(node, "restart")
-        self.f.wait_answer(node, 30)
+        self.f.wait_answer(node)
         return f"restart {node}"
 
     def helper(self, node):
-        return self.rng.choice(descendants(self.units.unit[node].pid))
+        return self.rng.choice(lab.wait("a helper", lambda: descendants(
+            self.units.unit[node].pid)))
 
     def kill_helper(self):
         node = self.any_node()
@@ -181,14 +190,14 @@ class Chaos:
         return f"kill -9 {name} of {node}"
 
     def stop_for(self, pid, seconds):
-        os.kill(pid, signal.SIGSTOP)
-        time.sleep(seconds)
         with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGSTOP)
+            time.sleep(seconds)
             os.kill(pid, signal.SIGCONT)
 
     def stop_daemon(self):
-        """Less than the watchdog's time: nobody may notice."""
-        node, seconds = self.any_node(), self.rng.uniform(1, 3)
+        """Less than what is left of the watchdog's time: nobody may notice."""
+        node, seconds = self.any_node(), self.rng.uniform(1, STOPPED)
         unit = self.units.unit[node]
         n = len(unit.starts)
         self.stop_for(unit.pid, seconds)
@@ -198,7 +207,7 @@ class Chaos:
         return f"xlbd of {node} is stopped for {seconds:.1f} s"
 
     def stop_helper(self):
-        node, seconds = self.any_node(), self.rng.uniform(1, 3)
+        node, seconds = self.any_node(), self.rng.uniform(1, STOPPED)
         pid, name = self.helper(node)
         self.stop_for(pid, seconds)
         return f"{name} of {node} is stopped for {seconds:.1f} s"
@@ -267,9 +276,10 @@ class Chaos:
             dump = pinned.state_dump(pins(node))
             return all(b["health"] in ("up", "drain") for b in self.f.pool(
                 node, POOL).values()) and pinned.checked(dump) and \
+                all(dump["backends"].values()) and \
                 dump == pinned.state_dump(pins(node))
 
-        lab.wait(f"{node} to be steady", arrived, 20,
+        lab.wait(f"{node} to be steady", arrived, 60,
                  lambda: self.f.pool(node, POOL))
 
     def detach(self):
@@ -283,11 +293,10 @@ class Chaos:
     def empty_bpffs(self):
         """The immortal one's: what is not pinned ends with its xlbd."""
         node = IMMORTAL
-        names = {p.relative_to(pins(node)) for p in pins(node).rglob("*")}
+        was = pin_names(pins(node))
         self.f.run(None, "rm", "-r", pins(node))
-        lab.wait(f"{node}'s pins to be back", lambda: names == {
-            p.relative_to(pins(node)) for p in pins(node).rglob("*")},
-            REPAIR, lambda: sorted(map(str, pins(node).rglob("*"))))
+        lab.wait(f"{node}'s pins to be back", lambda: was == pin_names(
+            pins(node)), REPAIR, lambda: pin_names(pins(node)))
         return f"the pins of {node} are removed"
 
     def flap_link(self):
@@ -330,19 +339,20 @@ class Chaos:
         for node in fab.NODES:
             lab.wait(f"{node}: all backends", lambda n=node: all(
                 b["eligible"] and b["slots"] for p in (POOL, "web")
-                for b in self.f.pool(n, p).values()), 30,
+                for b in self.f.pool(n, p).values()), 60,
                 lambda n=node: self.f.pool(n, POOL))
         self.f.wait_ready()
 
     def facts(self, node):
-        pid = self.units.unit[node].pid
-        fds, memory = process_facts(pid)
+        """Once what ended has been started again, and has had its say."""
+        lab.wait(f"{node}'s helpers", lambda: self.crew[node] ==
+                 self.helpers(node), REPAIR, lambda: self.helpers(node))
+        self.steady(node)
+        fds, memory = process_facts(self.units.unit[node].pid)
         return {"maps": pinned.state_dump(pins(node)), "fds": fds,
-                "memory": memory, "processes": sorted(
-                    name for _, name in descendants(pid)),
-                "pins": sorted(re.sub(r"/\d+$", "/N", str(
-                    p.relative_to(pins(node)))) for p in
-                    pins(node).rglob("*"))}
+                "memory": memory, "processes": self.helpers(node),
+                "pins": sorted(re.sub(r"/\d+$", "/N", x)
+                               for x in pin_names(pins(node)))}
 
     def afresh(self, node, clean):
         """Stops it; the same as from nothing. What differs, as lines."""
@@ -355,20 +365,18 @@ class Chaos:
             f"gone with it: {x}" for x in clean if x not in left]
         if pins(node).exists():
             wrong.append("its pins are still there")
-        for path in (lab.RUN / node / "state").iterdir():
-            path.unlink()
+        self.f.run(None, "rm", "-r", lab.RUN / node / "state")
         self.units.begin(node)
         self.f.wait_ready()
         lab.wait("all of the fresh one", lambda: all(
             b["eligible"] and b["slots"]
-            for b in self.f.pool(node, POOL).values()), 20)
+            for b in self.f.pool(node, POOL).values()), 60)
         after = self.facts(node)
         wrong += pinned.differences(before["maps"], after["maps"], "maps")
         for what in ("processes", "pins"):
             if before[what] != after[what]:
                 wrong.append(f"{what}: {before[what]} <> {after[what]}")
-        extra = before["fds"] - after["fds"]
-        if extra.total() > 4:   # connections come and go
+        if (extra := before["fds"] - after["fds"]).total() > 4:    # some come and go
             wrong.append(f"descriptors: {dict(extra)} more")
         if bounded and before["memory"] > 1.5 * after["memory"] + 8192:
             wrong.append(f"memory: {before['memory']} kB, a fresh one has "

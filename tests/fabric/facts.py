@@ -25,6 +25,18 @@ def descendants(pid):
     return sorted(found)
 
 
+def process_names(pid):
+    """Of all processes below one."""
+    return sorted(name for _, name in descendants(pid))
+
+
+def pin_names(path):
+    """Of all that is pinned below a directory; none while that changes."""
+    with contextlib.suppress(FileNotFoundError):
+        return sorted(str(p.relative_to(path)) for p in path.rglob("*"))
+    return []
+
+
 def process_facts(pid):
     """What a process holds: descriptors by kind, memory of its own (kB)."""
     kinds = collections.Counter()
