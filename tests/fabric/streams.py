@@ -13,8 +13,9 @@ hold keeps that many connections: some talk each second, some now and then, some
 say a word and are quiet until the line `ask` comes on standard input; then all
 speak. RATE more a second are opened, used once and closed. Prints one JSON
 object a line: {"what": "open" | "broken" | "failed" | "asked", ...}; `broken` is
-of one that had been answered, by `owner`, since `began`; times are seconds since
-boot. It ends with its standard input, after "done" with the counts.
+of one that had been answered, by `owner`, since `began`, `failed` of one that had
+not, and was begun then; times are seconds since boot. It ends with its standard
+input, after "done" with the counts.
 
 flood sends SYNs from addresses in 198.18.0.0/15, RATE a second.
 """
@@ -143,13 +144,16 @@ class Holder:
 
     async def hold(self, kind):
         while True:
+            began = now()
             try:
                 await self.hold_one(kind)
             except (OSError, asyncio.TimeoutError) as e:
-                self.say("failed", kind=kind, why=str(e) or type(e).__name__)
+                self.say("failed", kind=kind, began=began,
+                         why=str(e) or type(e).__name__)
             await asyncio.sleep(0.2)
 
     async def short(self):
+        began = now()
         try:
             reader, writer = await self.connect()
             try:
@@ -158,7 +162,8 @@ class Holder:
                 writer.transport.abort()
             self.count["short"] += 1
         except (OSError, asyncio.TimeoutError) as e:
-            self.say("failed", kind="short", why=str(e) or type(e).__name__)
+            self.say("failed", kind="short", began=began,
+                     why=str(e) or type(e).__name__)
 
     async def shorts(self, rate):
         loop, tasks = asyncio.get_running_loop(), set()

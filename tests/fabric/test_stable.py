@@ -113,11 +113,11 @@ class Holder:
             got = [r for r in self.rows() if r["what"] == what]
             return got[-1] if len(got) > before else None
 
-        return lab.wait(f"an answer to {what}", answer, 30)
+        return lab.wait(f"an answer to {what}", answer, 60)
 
     def wait_all(self):
         lab.wait(f"{self.connections} connections", lambda: self.say(
-            "count")["holding"] == self.connections, 60,
+            "count")["holding"] == self.connections, 120,
             lambda: self.say("count"), pause=0.3)
 
     def ask_all(self):
@@ -130,7 +130,7 @@ class Holder:
             return c["asked"] + c["broken"] - before["broken"] >= \
                 before["holding"] and c
 
-        return lab.wait("every connection to speak", all_have, 60,
+        return lab.wait("every connection to speak", all_have, 120,
                         lambda: self.say("count"), pause=0.5)
 
     def end(self):
@@ -202,7 +202,7 @@ pools:
 
     def wait(self, what, check):
         for node in fab.NODES:
-            lab.wait(f"{node}: {what}", lambda n=node: check(n), 20,
+            lab.wait(f"{node}: {what}", lambda n=node: check(n), 60,
                      lambda n=node: self.f.pool(n, "stream"))
 
     # ---- changes; each returns what it has done ---------------------------
@@ -317,7 +317,7 @@ pools:
 
     def flood(self):
         self.f.run("client", fab.PYTHON, STREAMS, "flood", VIPS[0], PORT,
-                   20000, 20000, timeout=60)
+                   20000, 20000)
         return "20000 SYNs"
 
     def change(self, i):
@@ -340,9 +340,10 @@ pools:
 
     def excuses_beginner(self, row):
         """It was accepted by a backend that ceased to live before its first
-        answer: a reset, and none who would say whose."""
+        answer: a reset, and none who would say whose. The client may tell of it
+        later."""
         return "reset" in row["why"] and any(
-            began <= row["at"] <= to
+            row["began"] <= to and row["at"] >= began
             for spans in self.dead.values() for began, to in spans)
 
     def explain(self, row):
@@ -447,7 +448,7 @@ def lose(f, site, node, ask):
     f.start_node(node)
     lab.wait(f"{node} to have all that are eligible", lambda: all(
         b["eligible"] for name, b in f.pool(node, "stream").items()
-        if name not in site.drained), 20, lambda: f.pool(node, "stream"))
+        if name not in site.drained), 60, lambda: f.pool(node, "stream"))
     route(f, fab.NODES)
     ask()
 
