@@ -17,17 +17,18 @@ def path_mtu(fabric, backend, node="lb1"):
     return fabric.pool(node)[backend]["path_mtu"]
 
 
-def upload(fabric, size):
+def upload(fabric, size, seconds=15):
     """From the client to the VIP; the HTTP status, or what went wrong."""
-    done = fabric.run("client", "curl", "-sS", "--max-time", 2, "-o",
+    done = fabric.run("client", "curl", "-sS", "--max-time", seconds, "-o",
                       "/dev/null", "-w", "%{http_code}", "--data-binary", "@-",
                       f"http://{VIP[4]}/", stdin="x" * size, check=False)
     return done.stdout if done.returncode == 0 else done.stderr
 
 
-def wait_path(fabric, mtu, seconds, backend="b3"):
+def wait_path(fabric, mtu, backend="b3"):
+    """Less than the minute between two rounds."""
     lab.wait(f"{backend}'s path to be known to carry {mtu}", lambda: path_mtu(
-        fabric, backend) == mtu, seconds, lambda: path_mtu(fabric, backend))
+        fabric, backend) == mtu, 30, lambda: path_mtu(fabric, backend))
 
 
 @pytest.fixture
@@ -38,8 +39,8 @@ def b3_alone(fabric):
     fabric.write_config("lb1", only_b3(fabric))
     fabric.must("lb1", "reload")    # each asks at once
     lab.wait("the paths to be known", lambda: all(
-        path_mtu(fabric, b) == LINK for b in BACKENDS), 10,
-        lambda: fabric.pool("lb1"))
+        path_mtu(fabric, b) == LINK for b in BACKENDS),
+        seen=lambda: fabric.pool("lb1"))
     # what another test has taught the client
     fabric.run("client", "ip", "route", "flush", "cache")
     assert upload(fabric, 20000) == "200"
@@ -62,9 +63,9 @@ def test_path_that_carries_less(b3_alone):
     MTU, a VLAN tag's room."""
     fabric = b3_alone
     fabric.run("b3", "ip", "link", "set", "eth0", "mtu", 1400)
-    assert "timed out" in upload(fabric, 20000)
+    assert "timed out" in upload(fabric, 20000, 2)
     fabric.must("lb1", "reload")
-    wait_path(fabric, 1404, 30)
+    wait_path(fabric, 1404)
     assert f"path to web/b3 ({POOL_ADDRESS['b3']}) carries 1404, of the " \
         f"{LINK} that its link takes" in said(fabric)
     assert upload(fabric, 20000) == "200"
@@ -84,7 +85,7 @@ def test_path_that_carries_less(b3_alone):
     assert upload(fabric, 20000) == "200"
     fabric.run("b3", "ip", "link", "set", "eth0", "mtu", LINK)
     fabric.must("lb1", "reload")
-    wait_path(fabric, LINK, 10)
+    wait_path(fabric, LINK)
     assert upload(fabric, 20000) == "200"
     assert "MTU" not in fabric.must("lb1", "status").out
 
@@ -130,11 +131,11 @@ def forge(mtu):
 def test_forged_word(fabric):
     """It makes probes ask, and they know better."""
     fabric.must("lb1", "reload")
-    wait_path(fabric, LINK, 10, "b1")
+    wait_path(fabric, LINK, "b1")
     since = len(said(fabric))
     lab.in_netns("router", lambda: forge(900))
     lab.wait("its word", lambda: "b1 (10.99.1.11) carries 900, of the "
-             in said(fabric)[since:], 5)
+             in said(fabric)[since:])
     lab.wait("the truth", lambda: f"b1 (10.99.1.11) carries {LINK} again"
-             in said(fabric)[since:], 5)
+             in said(fabric)[since:])
     assert path_mtu(fabric, "b1") == LINK
