@@ -70,7 +70,7 @@ def test_killed_and_hung(fabric):
             unit.wait_restart(3)
             took = unit.when("watchdog") - stopped
             assert unit.count(f"ended {-signal.SIGABRT}") == 1, unit.events
-            assert 1 < took < 6, took
+            assert 0.5 < took < 20, took
             # SIGTERM without a job is a restart, too: it ends by itself, and
             # leaves all as it is
             fabric.must(NODE, "restart")
@@ -86,16 +86,17 @@ def test_start_limit(fabric):
         unit.wait_restart(2)
         with Routes(lab.NETNS / (lab.PREFIX + "router")) as routes:
             unit.signal(signal.SIGKILL)
-            unit.join(10)
+            unit.join(60)
             assert (unit.state, unit.why) == ("failed", "start-limit-hit")
             closes = unit.when("closes")
-            fabric.wait_paths(["lb2"], 3)
+            fabric.wait_paths(["lb2"])
             took = max(routes.of(VIP[f])[0][0] - closes for f in (4, 6))
         assert ifindex(fabric) is None
         assert "xdp" in fabric.run(NODE, "ip", "link", "show", "eth0").stdout
         print(f"# descriptors closed -> one path less at the router: "
               f"{1000 * took:.1f} ms")
-        assert took < 0.1
+        # a few ms; whatever else takes routes away takes seconds
+        assert took < 1
 
 
 def test_stop_is_no_failure(fabric):
