@@ -369,6 +369,7 @@ def what_surge_goes_by(c):
         n, rounds, counts = 150, 10, []
         frames = [framed(c.new()("PA")) for _ in range(n)]
         for _ in range(rounds):
+            c.t.next_jiffy()    # other flows than the time before
             c.p.bulk(frames, "forward")
             grown = c.t.grown()
             counts += [grown.get("sampled", 0), grown.get("unknown", 0)]
