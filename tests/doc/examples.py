@@ -164,7 +164,7 @@ class Sandbox:
             ["bird", "-f", "-c", self.dir / "bird.conf", "-s",
              self.dir / "bird.ctl", "-P", self.dir / "bird.pid"],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        for _ in range(200):
+        for _ in range(1200):
             if (self.dir / "bird.ctl").exists():
                 return
             if self.bird.poll() is not None:
