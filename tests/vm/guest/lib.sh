@@ -153,8 +153,8 @@ serve() {	# PORT...
 
 # The whole tunnel from the client to a socket of the backend, and back.
 fetch() {	# VIP PORT
-	within 3 at client sh -c "printf 'GET / HTTP/1.0\r\n\r\n' |
-	    timeout 2 nc -w 2 $1 $2 | grep -q hello"
+	within 60 at client sh -c "printf 'GET / HTTP/1.0\r\n\r\n' |
+	    timeout 10 nc -w 10 $1 $2 | grep -q hello"
 }
 
 # The client and the daemon of that node, with all that they use in directories of its own.
@@ -216,7 +216,7 @@ passes() {	# VIP DEVICE: at the router it goes on to the backend by that one
 through() {	# VIP DEVICE-IN NET NODE-DEVICE NET DEVICE-BACK
 	route_vips $2 $3
 	must ip -n node route replace 10.0.2.0/24 via 10.0.$5.254 dev $4
-	within 5 passes $1 $6
+	within 60 passes $1 $6
 }
 
 ping_vip() {	# VIP DEVICE NET

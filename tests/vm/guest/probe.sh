@@ -29,17 +29,17 @@ pools:
 services:
   - {name: www, addresses: [$VIP4, "$VIP6"], listen: [tcp/80], pool: web}
 Y
-ok "a backend with ipip and sit is up" within 20 health up
+ok "a backend with ipip and sit is up" within 60 health up
 for rp in net.ipv4.conf.t44.rp_filter net.ipv4.conf.all.rp_filter; do
 	setting $rp 1
-	ok "$rp=1 takes it down, with what was asked" within 20 health down \
+	ok "$rp=1 takes it down, with what was asked" within 60 health down \
 	    "tcp to $VIP4:80 through the tunnel: timeout"
 	setting $rp 0
-	ok "without it it is up again" within 20 health up
+	ok "without it it is up again" within 60 health up
 done
 must ip -n backend link set t64 down
-ok "without the device for IPv6 it is down" within 20 health down \
+ok "without the device for IPv6 it is down" within 60 health down \
     "tcp to [$VIP6]:80 through the tunnel: "
 must ip -n backend link set t64 up
-ok "with it it is up again" within 20 health up
+ok "with it it is up again" within 60 health up
 end

@@ -28,7 +28,7 @@ Y
 }
 
 says() {	# WORDS: xlbd's log
-	within 5 grep -q "$1" /tmp/xlbd.log
+	within 60 grep -q "$1" /tmp/xlbd.log
 }
 
 refused() {	# INTERFACE WORDS
