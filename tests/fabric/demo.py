@@ -67,8 +67,8 @@ client ---- router ---- rack ---- lb1, lb2    xlbd and BIRD each
         self.step("Both nodes announce both VIPs")
         for node in NODES:
             lab.wait(f"{node} to say that it exports the VIPs",
-                     lambda n=node: self.announcing(n), 5,
-                     lambda n=node: self.f.status(n)["addresses"])
+                     lambda n=node: self.announcing(n),
+                     seen=lambda n=node: self.f.status(n)["addresses"])
             for vip, a in self.announcing(node).items():
                 self.saw(f"{node}: {vip:<15} in BIRD, exported to "
                          f"{a['exported']} peer")
@@ -129,7 +129,7 @@ client ---- router ---- rack ---- lb1, lb2    xlbd and BIRD each
         row = self.f.pool("lb1")["b1"]
         self.saw_two(f"{moved - killed:.2f} s later both rings are without it: ",
                      f"{row['health']}, {row['reason']}")
-        load.wait_for(100)
+        load.wait_for(100, moved)
         after = [r for r in load.stop() if r.start > moved]
         self.verdict(f"{len(after)} requests since the ring moved", after,
                      others)
