@@ -28,7 +28,6 @@ BPF_PREFIX = f"xlb_f{LAB}_"  # a dot is not allowed in bpffs
 
 SESSIONS = RUN / "sessions"  # "pid start-time name" of each session leader
 KEPT = RUN / "kept"  # there: the fabric stays until it is taken down
-MADE_NETNS = RUN / "made-netns"  # there: /run/netns did not exist before
 
 
 class FabricError(Exception):
@@ -106,11 +105,7 @@ def sweep():
         shutil.rmtree(path, ignore_errors=True)
     for ns in NETNS.glob(PREFIX + "*"):
         subprocess.run(["ip", "netns", "del", ns.name], check=False)
-    if MADE_NETNS.exists() and not any(NETNS.iterdir()):
-        subprocess.run(["umount", NETNS], check=False,
-                       stderr=subprocess.DEVNULL)
-        with contextlib.suppress(OSError):
-            NETNS.rmdir()
+    # /run/netns itself stays: somebody else may be about to use it
     shutil.rmtree(RUN, ignore_errors=True)
 
 
@@ -252,8 +247,6 @@ class Lab:
             sweep()
             os.close(self.fd)
             self.fd, _ = claim()
-        if not NETNS.exists():
-            MADE_NETNS.touch()
 
     def keep(self):
         """Everything stays, for take_down()."""

@@ -125,7 +125,7 @@ def test_thousand_at_100ms(many):
     holds(f, "del", HOLES)
     wait_up(f, len(BACKENDS) - len(HOLES))
     rest = measure(f, f"while {len(HOLES)} answer nothing")
-    assert healths(f).count("up") == len(BACKENDS) - len(HOLES)
+    wait_up(f, len(BACKENDS) - len(HOLES))
     # the others do not wait for 100 timeouts each turn, which would be 9 s
     assert rest > 0.1 * tunnel
     holds(f, "add", HOLES)

@@ -75,7 +75,6 @@ import lab, os, signal
 lab.RUN, lab.PREFIX = lab.RUN.with_name(%r), %r
 lab.BPF_PREFIX = %r
 lab.SESSIONS, lab.KEPT = lab.RUN / "sessions", lab.RUN / "kept"
-lab.MADE_NETNS = lab.RUN / "made-netns"
 """ % (os.path.dirname(__file__), OTHER + "-self", OTHER + "s-",
        f"xlb_f{lab.LAB}s_")
 STRANGER = OTHER_NAMES + """

@@ -22,7 +22,7 @@ def supervised(fabric, program=None, **values):
     s = Supervisor(fabric, NODE, [program or fabric.program("xlbd"),
                                   *fabric.options(NODE)],
                    fabric.build / "etc/xlb.service",
-                   **{"WatchdogSec": "3", **values})
+                   **{"WatchdogSec": "6", **values})
     fabric.daemon[NODE] = s
     s.start()
     try:
