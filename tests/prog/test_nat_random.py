@@ -321,7 +321,8 @@ def run_random(p):
             ref.clock(rng.choice((1, 1, 3, 8, 15, 71)))
     p.catch_up()
     for kind in ("forward", "reply", "error", "pass"):
-        assert ref.count[kind] > PACKETS // 50, ref.count
+        # of the rarest there are 300 in 6000, give or take 50
+        assert ref.count[kind] > PACKETS // 200, ref.count
     return f"seed {SEED}: " + ", ".join(
         f"{n} {k}" for k, n in sorted(ref.count.items()))
 
