@@ -759,9 +759,9 @@ def fragments_that_do_not_belong(p):
                  wrapped(piece, 2, of=of))
         # for 30 seconds
         key = (CLIENT[f], VIP[f], ident_of(f, 7777 + f), UDP if f == 4 else 44)
-        p.age(*key, 29)
+        p.age(*key, 27)
         p.forward(framed(again[1]), UREST + base, 2, len(again[1]))
-        p.age(*key, 2)
+        p.age(*key, 4)
         p.expect(framed(again[1]), "fragment_unknown")
         # a number that is another backend's now
         for piece in again:
