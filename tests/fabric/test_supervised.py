@@ -90,7 +90,9 @@ def test_start_limit(fabric):
             assert (unit.state, unit.why) == ("failed", "start-limit-hit")
             closes = unit.when("closes")
             fabric.wait_paths(["lb2"])
-            took = max(routes.of(VIP[f])[0][0] - closes for f in (4, 6))
+            gone = [lab.wait("a change of the route", lambda f=f: routes.of(
+                VIP[f]))[0][0] for f in (4, 6)]
+            took = max(gone) - closes
         assert ifindex(fabric) is None
         assert "xdp" in fabric.run(NODE, "ip", "link", "show", "eth0").stdout
         print(f"# descriptors closed -> one path less at the router: "
