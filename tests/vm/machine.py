@@ -37,7 +37,9 @@ class Machine:
              "-append", "console=ttyS0 rdinit=/init panic=-1 oops=panic "
              "loglevel=4 mitigations=off nokaslr net.ifnames=0 "
              "tsc=reliable clocksource=tsc no_timer_check "
-             "rcupdate.rcu_expedited=1",
+             # a stall of ours is none of the guest's
+             "rcupdate.rcu_expedited=1 rcupdate.rcu_cpu_stall_timeout=300 "
+             "watchdog_thresh=60",
              "-device", "virtio-rng-pci", "-device",
              "virtio-net-pci,netdev=n", "-netdev",
              "user,id=n,restrict=on,ipv6=off,"
