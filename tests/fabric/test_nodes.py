@@ -8,8 +8,8 @@ import lab
 import pytest
 from fabric import NODES, VIP, address
 
-# Seconds until a path is gone, at most. BFD takes 300 ms; without it BGP's hold time
-# would end, which takes 6 s at least.
+# Seconds until a path is gone, at most. BFD takes two; without it BGP's hold time
+# would end, which takes six at least.
 SOON = 5
 @contextlib.contextmanager
 def under_load(fabric, lost=0, timeout=5.0):

@@ -28,7 +28,8 @@ protocol bgp up{f} {{
                                           f"{lab.RUN}/{node}/bird")
     return f"""router id {address(node, 4)};
 protocol device {{ }}
-protocol bfd {{ strict bind on; interface "eth0" {{ interval 100 ms; }}; }}
+protocol bfd {{ strict bind on;
+  interface "eth0" {{ interval 100 ms; multiplier {fab.BFD_LOST}; }}; }}
 {wrapper}{bgp}
 """
 
