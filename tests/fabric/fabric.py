@@ -20,6 +20,7 @@ import time
 
 import ask
 import lab
+import pinned
 from lab import FabricError, wait
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -525,6 +526,14 @@ services:
         for node in nodes:
             wait(f"{node} to use {want}", lambda n=node: check(n), timeout,
                  lambda n=node: self.pool(n, pool))
+
+    def wait_settled(self):
+        """Until no slot of a node remembers the owner before, as it does for half
+        a minute: flows that come from the other node would go there."""
+        for node in NODES:
+            wait(f"the slots of {node} to have settled", lambda n=node:
+                 not pinned.slots_before(self.pins(n)), 90,
+                 lambda n=node: pinned.slots_before(self.pins(n)), 0.2)
 
     def wait_answer(self, node, timeout=60.0):
         def check():

@@ -223,6 +223,16 @@ def rings_dump(pins, backend):
     return out
 
 
+def slots_before(pins):
+    """How many slots remember an owner before."""
+    n = 0
+    for number in ring_numbers(pins):
+        r = Ring(pins, number)
+        n += sum(w >> 16 & 0x7fff != 0 for w in r.words())
+        r.close()
+    return n
+
+
 def state_dump(pins):
     """What the maps of an xlbd say, without the numbers by which rows name each
     other: two that were told the same give the same."""

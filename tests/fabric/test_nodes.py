@@ -14,6 +14,7 @@ SOON = 5
 @contextlib.contextmanager
 def under_load(fabric, lost=0, timeout=5.0):
     """Both families, new and kept connections; none may fail."""
+    fabric.wait_settled()
     loads = {f: fabric.load(f, rate=60, keep=8, timeout=timeout)
              for f in (4, 6)}
     for load in loads.values():
@@ -91,11 +92,16 @@ def test_restart(fabric):
             fabric.wait_ready()
 
 
-def restart(fabric, node, program=None):
-    """`xlb restart`, and what a service manager would do."""
+def restart(fabric, node):
+    """`xlb restart`: it becomes the next one by itself, the same process."""
+    def serves():
+        return fabric.daemon[node].log.read_text(errors="replace").count(
+            ": starting -> serving")
+
+    before = serves()
     fabric.must(node, "restart")
-    fabric.daemon[node].exit()
-    fabric.start_node(node, program)
+    lab.wait(f"another xlbd of {node} to serve", lambda: serves() > before, 60)
+    fabric.wait_answer(node)
 
 
 @pytest.mark.parametrize("sig", (signal.SIGTERM, signal.SIGKILL))

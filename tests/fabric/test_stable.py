@@ -279,7 +279,7 @@ pools:
 
     def restart(self):
         node = self.rng.choice(fab.NODES)
-        restart(self.f, node, self.program(node))
+        restart(self.f, node)
         return f"restart {node}"
 
     def program(self, node):
