@@ -104,6 +104,9 @@ def test_the_other_interface_takes_no_frames(behind):
         assert set(behind.flows(family, n=60).values()) == {"b1"}
     behind.decap("b4", "attach", "eth0", "--from", address4(NET, GATEWAY))
     behind.run("b4", "ip", "link", "set", "eth0", "down")
+    # the kernel tells of a carrier a while later, and not if it is there again
+    lab.wait("lb1 to hear of it", lambda: "state UP" not in behind.run(
+        "lb1", "ip", "link", "show", "eth1").stdout)
     link_up(behind)
     behind.wait_eligible(pool, ["lb1"])
     behind.spread(4, pool)
