@@ -146,6 +146,7 @@ def test_another_xlbd_under_load(counted):
         served(f)
         link = next((lab.BPFFS / (lab.BPF_PREFIX + NODE) /
                      "links").iterdir())
+        f.wait_settled()
         rate = bearable(f)
         before = sent_on(f)
         blast = Blast(f, rate)
@@ -181,6 +182,7 @@ def test_one_that_cannot_take_over(counted, tmp_path):
         served(f)
         link = next((lab.BPFFS / (lab.BPF_PREFIX + NODE) /
                      "links").iterdir())
+        f.wait_settled()
         blast = Blast(f, RATE // 10)
         with nothing_moves(f):
             was, pid, started = (pinned.link_info(link), unit.pid,
