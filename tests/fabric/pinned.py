@@ -227,7 +227,10 @@ def slots_before(pins):
     """How many slots remember an owner before."""
     n = 0
     for number in ring_numbers(pins):
-        r = Ring(pins, number)
+        try:
+            r = Ring(pins, number)
+        except FileNotFoundError:   # an old one, just now
+            continue
         n += sum(w >> 16 & 0x7fff != 0 for w in r.words())
         r.close()
     return n
