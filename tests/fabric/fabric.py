@@ -32,10 +32,9 @@ VIP = {4: "203.0.113.10", 6: "2001:db8:5::10"}
 PORT = 80
 NODE_AS, ROUTER_AS = 65001, 65000
 KEY = "000102030405060708090a0b0c0d0e0f"  # the same flows at every run
-# Packets that BFD does without, 100 ms apart. With `xlb bird-config`'s three each
-# host on which this one may run that stands still for 300 ms would end all
-# sessions at once.
-BFD_LOST = 20
+# Two seconds, instead of the 300 ms of `xlb bird-config`: a machine that stands
+# still for so long would end all sessions at once.
+BFD = "interval 500 ms; multiplier 4;"
 
 # namespace: (network number, host number); 254 is the router in each network.
 PLACE = {"client": (0, 10), "lb1": (1, 1), "lb2": (1, 2), "b1": (1, 11),
@@ -326,8 +325,7 @@ protocol kernel k4 {{ merge paths on limit 16; ipv4 {{ import none; \
 export where source = RTS_BGP; }}; }}
 protocol kernel k6 {{ merge paths on limit 16; ipv6 {{ import none; \
 export where source = RTS_BGP; }}; }}
-protocol bfd {{ interface "rack" {{ interval 100 ms; multiplier {BFD_LOST}; }}; \
-}}
+protocol bfd {{ interface "rack" {{ {BFD} }}; }}
 template bgp lb {{
   local as {ROUTER_AS};
   hold time 9; keepalive time 3; bfd on;
@@ -337,15 +335,24 @@ template bgp lb {{
 
     def node_conf(self, node):
         text = self.xlb(node, "bird-config").out
-        return text.replace("multiplier 3;", f"multiplier {BFD_LOST};")
+        return text.replace("interval 100 ms; multiplier 3;", BFD)
 
     def bgp_up(self, node):
         state = self.sessions()
         return all(state.get(f"{node}_{f}") == "Established" for f in (4, 6))
 
+    def bfd_sessions(self):
+        """{neighbour: state} of the router's."""
+        return {row[0]: row[2] for row in (text.split() for _, text in self.bird(
+            "router", "show bfd sessions")) if len(row) > 2}
+
     def wait_bgp(self, node, timeout=60.0):
+        """And BFD, for which BGP does not wait."""
         wait(f"BGP between router and {node}", lambda: self.bgp_up(node),
              timeout, self.sessions)
+        wait(f"BFD between router and {node}", lambda: all(
+            self.bfd_sessions().get(address(node, f)) == "Up"
+            for f in (4, 6)), timeout, self.bfd_sessions)
 
     def paths(self, family, prefix=None):
         """The nodes that the router's kernel spreads a prefix over."""

@@ -28,8 +28,7 @@ protocol bgp up{f} {{
                                           f"{lab.RUN}/{node}/bird")
     return f"""router id {address(node, 4)};
 protocol device {{ }}
-protocol bfd {{ strict bind on;
-  interface "eth0" {{ interval 100 ms; multiplier {fab.BFD_LOST}; }}; }}
+protocol bfd {{ strict bind on; interface "eth0" {{ {fab.BFD} }}; }}
 {wrapper}{bgp}
 """
 
