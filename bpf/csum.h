@@ -5,14 +5,16 @@
 
 #include "pkt.h"
 
-/* 0 stays 0, nothing else becomes 0. */
+/*
+ * Of a sum below 2^48. 0 stays 0, nothing else becomes 0. Folding leaves the sum
+ * modulo 65535, and so does this: of sum = 65535 q + r the product, modulo 2^64,
+ * is four copies of r side by side, less q. That is no more than the three lower
+ * ones, so the upper one stays; where r is 0 and q is not, it becomes all ones.
+ */
 static __always_inline __u32
 csum_fold(__u64 sum)
 {
-	sum = (sum & 0xffffffff) + (sum >> 32);
-	sum = (sum & 0xffff) + (sum >> 16);
-	sum = (sum & 0xffff) + (sum >> 16);
-	return (sum & 0xffff) + (sum >> 16);
+	return sum * 0x0001000100010001ULL >> 48;
 }
 
 /* RFC 1624: a checksum after one of its words has become another. */

@@ -44,13 +44,10 @@ encap_outer4(const struct pkt *p, const struct encap *e, __u8 *ip)
 	word[1] = be32(ENCAP_DF);
 	word[2] = be32(ENCAP_TTL << 24 | (__u32)e->proto << 16);
 	sum = (__u64)word[0] + (word[1] + word[2]) + src + dst;
-	sum = (sum >> 32) + (__u32)sum;
-	sum = (sum >> 16) + (sum & 0xffff);
-	sum = (sum >> 16) + sum;
 	put32(ip, word[0]);
 	put32(ip + 4, word[1]);
 	put32(ip + 8, word[2]);
-	put16(ip + 10, ~sum);
+	put16(ip + 10, ~csum_fold(sum));
 	put32(ip + 12, src);
 	put32(ip + 16, dst);
 }
