@@ -75,9 +75,9 @@ answer_link(const struct pkt *p, const struct answer *a, __u8 *eth)
 
 /* `id` is the word of id, flags and offset, as on the wire. */
 static __always_inline void
-answer_ip4(const struct pkt *p, __u8 *ip, __u32 len, __be32 id)
+answer_ip4(const struct pkt *p, __u8 *ip, __u32 first, __be32 id)
 {
-	__be32 word = be32(0x45U << 24 | (__u32)p->tos << 16 | len);
+	__be32 word = be32(first);
 	__be32 next = be32(ENCAP_TTL << 24 | IPPROTO_ICMP << 16);
 
 	put32(ip, word);

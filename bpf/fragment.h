@@ -81,7 +81,7 @@ fragment_follow(struct slow *s)
 	}
 	if (f == NULL || bpf_ktime_get_coarse_ns() - f->at > FRAGMENT_LIFE ||
 	    !fragment_same(f, p->tables)) {
-		if (p->vip_flags & XLB_VIP_LOCAL)	/* the host's, then */
+		if (slow_is_local(p))	/* the host's, then */
 			PKT_END(XLB_REASON_VIP_LOCAL);
 		PKT_END(XLB_REASON_FRAGMENT_UNKNOWN);
 	}

@@ -67,7 +67,6 @@ icmp_echo(struct pkt *p, __u32 l4, int v6)
 	PKT_STAGE(v6 ? parse_address6(p) : parse_address4(p));
 	parse_source(p, v6);
 	first = get32(p->ip);
-	p->tos = be32(first) >> 16;
 	id = get32(p->ip + 4);
 	icmp = p->ip + l4;
 	if (icmp + ICMP_LEN > p->end)
@@ -85,7 +84,8 @@ icmp_echo(struct pkt *p, __u32 l4, int v6)
 	if (v6)
 		answer_ip6(p, eth + p->link_len, p->l4_len, first);
 	else
-		answer_ip4(p, eth + p->link_len, p->l4_len + ip_len, id);
+		answer_ip4(p, eth + p->link_len, PKT_FIRST(be32(first) >> 16 &
+		    0xff, p->l4_len + ip_len), id);
 	return XLB_REASON_ECHO;
 }
 

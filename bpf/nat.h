@@ -49,8 +49,8 @@ nat_tick(void)
 static __always_inline int
 nat_addr_is(const __be32 a[4], const __u8 *b)
 {
-	return vip_word(a[2], a[3]) == get64(b + 8) &&
-	    vip_word(a[0], a[1]) == get64(b);
+	return pair64(a[2], a[3]) == get64(b + 8) &&
+	    pair64(a[0], a[1]) == get64(b);
 }
 
 #define NAT_LATER 1U	/* beside a kind: a later fragment, without ports */

@@ -183,7 +183,7 @@ nat_link(struct nat *n, struct encap *e)
 	struct pkt *p = &n->p;
 	__u8 *data = sys_data(p->ctx);
 
-	if (e->link_len != p->link_len || p->frame_len - p->len > ENCAP_PADDING)
+	if (e->link_len != p->link_len || p->frame_len - p->len > PARSE_PADDING)
 		data = encap_room(p, e);
 	if (data == NULL || data + e->link_len > sys_end(p->ctx))
 		PKT_END(XLB_REASON_ENCAP_FAILED);

@@ -39,7 +39,7 @@ other_again(struct other *o, __u64 packet)
 		PKT_END(XLB_REASON_ENCAP_FAILED);
 	p->frame_len = parse_frame_len(p->ctx) - p->link_len;
 	word = be32(get32(p->ip));
-	p->tos = o->v6 ? word >> 20 : word >> 16;
+	p->first = PKT_FIRST(word >> (o->v6 ? 20 : 16) & 0xff, p->len);
 	p->tables = vip_tables();
 	p->to = &p->tables->backend[p->backend & (XLB_BACKENDS - 1)];
 	return select_hop(p);
@@ -332,13 +332,12 @@ too_big_answer(struct pkt *p, __u32 flags, __u32 mtu, int v6)
 	if (eth == NULL)
 		PKT_END(XLB_REASON_ENCAP_FAILED);
 	answer_link(p, &a, eth);
-	p->tos = OTHER_TOS;
 	if (v6)
 		answer_ip6(p, eth + p->link_len, quote + 8,
 		    be32(6U << 28 | (__u32)OTHER_TOS << 20));
 	else
-		answer_ip4(p, eth + p->link_len, quote + 8 + ip_len,
-		    be32(ENCAP_DF));
+		answer_ip4(p, eth + p->link_len, PKT_FIRST(OTHER_TOS,
+		    quote + 8 + ip_len), be32(ENCAP_DF));
 	return too_big_icmp(p, eth + p->link_len + ip_len,
 	    p->link_len + ip_len, quote + 8, mtu, v6);
 }

@@ -22,7 +22,7 @@ struct encap {
 	__u64 mac_vlan;
 	__u32 link_len;		/* of the outer frame */
 	__u32 outer_len;	/* of the outer IP header, and UDP's */
-	__u16 tag_type, tag;	/* wire */
+	__be32 tag;		/* type and TCI, as on the wire; 0: none */
 	__u8 proto;		/* of the inner packet, or UDP */
 	__u8 own;		/* outer source: this node's address */
 };
@@ -39,14 +39,12 @@ encap_outer4(const struct pkt *p, const struct encap *e, __u8 *ip)
 		src |= (__u32)p->flow & s->source4_mask;
 	else
 		src = get32(p->hop->src + 12);
-	word[0] = be32(0x45U << 24 | (__u32)p->tos << 16 |
-	    (p->len + e->outer_len));
+	word[0] = be32(p->first + e->outer_len);
 	word[1] = be32(ENCAP_DF);
 	word[2] = be32(ENCAP_TTL << 24 | (__u32)e->proto << 16);
 	sum = (__u64)word[0] + (word[1] + word[2]) + src + dst;
 	put32(ip, word[0]);
-	put32(ip + 4, word[1]);
-	put32(ip + 8, word[2]);
+	put64(ip + 4, pair64(word[1], word[2]));
 	put16(ip + 10, ~csum_fold(sum));
 	put32(ip + 12, src);
 	put32(ip + 16, dst);
@@ -72,7 +70,7 @@ encap_source6(const struct pkt *p, const struct encap *e, __u8 *at)
 static __always_inline void
 encap_outer6(const struct pkt *p, const struct encap *e, __u8 *ip)
 {
-	put32(ip, be32(6U << 28 | (__u32)p->tos << 20 |
+	put32(ip, be32(6U << 28 | PKT_TOS(p->first) << 20 |
 	    ((__u32)p->flow & 0xfffff)));
 	put32(ip + 4, be32((p->len + e->outer_len - PARSE_IP6_LEN) << 16 |
 	    (__u32)e->proto << 8 | ENCAP_TTL));
@@ -90,8 +88,7 @@ encap_link(const struct pkt *p, const struct encap *e, __u8 *eth,
 	put64(eth, e->mac_vlan);
 	put64(eth + 6, get64(p->hop->src_mac));
 	if (e->link_len > ETH_HLEN) {
-		put16(eth + 12, e->tag_type);
-		put16(eth + 14, e->tag);
+		put32(eth + 12, e->tag);
 		eth += PARSE_TAG_LEN;
 	}
 	put16(eth + 12, ethertype);

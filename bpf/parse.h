@@ -18,6 +18,8 @@
 #define PARSE_TCP_LEN 20U
 #define PARSE_UDP_LEN 8U
 #define PARSE_TAG_LEN 4U
+/* Ethernet padding that may stay behind the packet: cutting costs 11 ns. */
+#define PARSE_PADDING 6
 #define PARSE_IP4_PLAIN 0x45	/* version 4, no options */
 #define PARSE_FRAGMENT 0x3fff	/* IPv4: more fragments, or an offset */
 #define PARSE_FRAGMENT_OFFSET 0x1fff
@@ -37,13 +39,13 @@ parse_frame_len(struct sys_ctx *ctx)
 }
 
 static __always_inline int
-parse_is_tag(__be16 ethertype)
+parse_is_tag(__u32 ethertype)
 {
 	return ethertype == be16(ETH_P_8021Q) || ethertype == be16(ETH_P_8021AD);
 }
 
-/* Ethernet and at most one 802.1Q or 802.1ad tag. Most packets are IPv4 without
- * one, and are told so by the first test; clang would make a search of them all. */
+/* Ethernet and at most one 802.1Q or 802.1ad tag. Most packets have none, and
+ * are told so by the first tests; clang would make a search of them all. */
 static __always_inline enum xlb_reason
 parse_link(struct pkt *p)
 {
@@ -55,6 +57,10 @@ parse_link(struct pkt *p)
 	p->link_len = ETH_HLEN;
 	p->ethertype = type = get16(eth + 12);
 	if (type == be16(ETH_P_IP))
+		return PKT_NEXT;
+	SYS_OPAQUE(type);
+	p->ethertype = type;
+	if (type == be16(ETH_P_IPV6))
 		return PKT_NEXT;
 	SYS_OPAQUE(type);
 	p->ethertype = type;
@@ -125,38 +131,61 @@ parse_length(struct pkt *p, __u32 header_len)
 	return PKT_NEXT;
 }
 
+/*
+ * An ordinary frame holds what the IP header says and no more than a short
+ * one's padding, which stays: one test for all. A length that is less than the
+ * headers does not pass it, since those of TCP and UDP have to be there, too.
+ */
+static __always_inline enum xlb_reason
+parse_whole(struct pkt *p, __u32 header_len)
+{
+	__u32 have = p->end - p->ip;
+
+	if (frags)
+		have = bpf_xdp_get_buff_len(p->ctx) - p->link_len;
+	if (have - p->len > PARSE_PADDING)
+		PKT_END(PKT_SLOW);
+	p->frame_len = p->len;
+	p->l4_len = p->len - header_len;
+	return PKT_NEXT;
+}
+
 /* Options and fragments are not ordinary, and a version that lies is not worth
  * a test of its own here. */
 static __always_inline enum xlb_reason
 parse_header4(struct pkt *p)
 {
 	__u32 word = be32(get32(p->ip));
-	enum xlb_reason r;
 
+	p->first = word;
 	p->len = word & 0xffff;
-	p->tos = word >> 16;
 	p->proto = p->ip[9];
 	if (word >> 24 != PARSE_IP4_PLAIN)
 		PKT_END(PKT_SLOW);
-	r = parse_length(p, PARSE_IP4_LEN);
-	if (r != PKT_NEXT)
-		return r;
 	if (get16(p->ip + 6) & be16(PARSE_FRAGMENT))
 		PKT_END(PKT_SLOW);
+	return parse_whole(p, PARSE_IP4_LEN);
+}
+
+/* All but its length. */
+static __always_inline enum xlb_reason
+parse_words6(struct pkt *p)
+{
+	__u32 word = be32(get32(p->ip));
+
+	p->len = PARSE_IP6_LEN + be16(get16(p->ip + 4));
+	p->first = PKT_FIRST(word >> 20 & 0xff, p->len);
+	p->proto = p->ip[6];
+	if (word >> 28 != 6)
+		PKT_END(XLB_REASON_MALFORMED);
 	return PKT_NEXT;
 }
 
 static __always_inline enum xlb_reason
 parse_header6(struct pkt *p)
 {
-	__u32 word = be32(get32(p->ip));
-
-	p->len = PARSE_IP6_LEN + be16(get16(p->ip + 4));
-	p->tos = word >> 20;
-	p->proto = p->ip[6];
-	if (word >> 28 != 6)
-		PKT_END(XLB_REASON_MALFORMED);
-	return parse_length(p, PARSE_IP6_LEN);
+	PKT_STAGE(parse_words6(p));
+	return parse_whole(p, PARSE_IP6_LEN);
 }
 
 static __always_inline enum xlb_reason

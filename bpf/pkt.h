@@ -15,6 +15,7 @@
 #define PKT_ELSE (XLB_REASON_COUNT + 4)	/* not_vip, as most passes end */
 #define PKT_NAT (XLB_REASON_COUNT + 5)	/* of a service that is NAT's */
 #define PKT_OWN (XLB_REASON_COUNT + 6)	/* to an address that NAT sends from */
+#define PKT_OTHER (XLB_REASON_COUNT + 7)	/* of a service that is not IPIP's */
 #define PKT_DONE (XLB_REASON_COUNT + 3)	/* counted; p->action */
 
 enum verdict { VERDICT_SENT, VERDICT_PASS, VERDICT_DROP };
@@ -54,6 +55,11 @@ reason_verdict(enum xlb_reason reason)
 			return stage_reason_; \
 	} while (0)
 
+/* The first word of an IPv4 header without options, in host order. More length
+ * is added to it: what is sent is no longer than an MTU, 16 bits. */
+#define PKT_FIRST(tos, len) (0x45U << 24 | (__u32)(tos) << 16 | (len))
+#define PKT_TOS(first) ((first) >> 16 & 0xff)	/* DSCP and ECN */
+
 struct pkt {
 	struct sys_ctx *ctx;
 	__u8 *pos;		/* the cursor: first byte not yet pulled */
@@ -61,14 +67,14 @@ struct pkt {
 
 	/* link */
 	__u32 link_len;		/* bytes before the IP header */
-	__u16 ethertype;	/* wire; of what follows the tag */
+	__u32 ethertype;	/* wire, 16 bits; of what follows the tag */
 
 	/* network */
 	__u8 *ip;
 	__u32 len;		/* from the IP header on, by its own word */
 	__u32 frame_len;	/* the same by the frame: padding included */
 	__be32 src[4], dst[4];	/* wire; IPv4 as ::ffff:a.b.c.d */
-	__u8 tos;		/* DSCP and ECN */
+	__u32 first;		/* PKT_FIRST(): what IPv4 would begin with */
 	__u8 proto;
 
 	/* transport */
@@ -78,8 +84,7 @@ struct pkt {
 
 	/* what it matched */
 	const struct xlb_tables *tables;
-	__u32 vip;		/* id */
-	__u32 vip_flags;
+	const struct xlb_vip *vip;	/* its row */
 	__u64 service;		/* XLB_SERVICE_WORD() */
 	__u64 flow;		/* hash of the 5-tuple */
 	__u32 hash;		/* selects the slot */

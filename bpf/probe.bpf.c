@@ -19,8 +19,8 @@ probe_parse4(struct pkt *p)
 
 	if (ip == NULL || (get16(ip + 6) & be16(PARSE_FRAGMENT)) != 0)
 		return -1;
-	p->tos = ip[1];
 	p->len = be16(get16(ip + 2));
+	p->first = PKT_FIRST(ip[1], p->len);
 	p->proto = ip[9];
 	p->src[3] = get32(ip + 12);
 	p->dst[3] = get32(ip + 16);
@@ -36,9 +36,9 @@ probe_parse6(struct pkt *p)
 
 	if (ip == NULL)
 		return -1;
-	p->tos = be32(get32(ip)) >> 20;
 	p->l4_len = be16(get16(ip + 4));
 	p->len = p->l4_len + PARSE_IP6_LEN;
+	p->first = PKT_FIRST(be32(get32(ip)) >> 20 & 0xff, p->len);
 	p->proto = ip[6];
 	for (i = 0; i < 4; i++) {
 		p->src[i] = get32(ip + 8 + i * 4);

@@ -27,6 +27,7 @@ struct {
 	__array(values, struct select_ring);
 } ring_table SEC(".maps");
 
+/* PKT_NAT and PKT_OTHER are told here, all that is not plain by one test. */
 static __always_inline enum xlb_reason
 select_hash(struct pkt *p, int v6)
 {
@@ -36,12 +37,16 @@ select_hash(struct pkt *p, int v6)
 	    hash_flow4(key, p->src[3], p->dst[3], p->ports, p->proto);
 	p->hash = hash_select(p->flow);
 	if (!(XLB_WORD_FLAGS(p->service) &
-	    (XLB_SERVICE_HASH_SOURCE | XLB_SERVICE_NAT)))
+	    (XLB_SERVICE_FORWARD | XLB_SERVICE_HASH_SOURCE)))
 		return PKT_NEXT;
 	if (XLB_WORD_FLAGS(p->service) & XLB_SERVICE_NAT)
 		PKT_END(PKT_NAT);
-	p->hash = hash_select(v6 ? hash_source6(key, p->src) :
-	    hash_source4(key, p->src[3]));
+	if (XLB_WORD_FLAGS(p->service) & XLB_SERVICE_HASH_SOURCE)
+		p->hash = hash_select(v6 ? hash_source6(key, p->src) :
+		    hash_source4(key, p->src[3]));
+	if ((XLB_WORD_FLAGS(p->service) & XLB_SERVICE_FORWARD) !=
+	    XLB_FORWARD_IPIP)
+		PKT_END(PKT_OTHER);
 	return PKT_NEXT;
 }
 

@@ -58,7 +58,8 @@ slow_header6(struct slow *s)
 	struct pkt *p = &s->p;
 	__u64 walk;
 
-	PKT_STAGE(parse_header6(p));
+	PKT_STAGE(parse_words6(p));
+	PKT_STAGE(parse_length(p, PARSE_IP6_LEN));
 	walk = xlb_walk(p->ctx, p->link_len + PARSE_IP6_LEN, p->proto);
 	s->walk = WALK_FLAGS(walk);
 	if (s->walk & WALK_BAD)
@@ -70,6 +71,13 @@ slow_header6(struct slow *s)
 	p->proto = WALK_PROTO(walk);
 	s->id = WALK_ID(walk);
 	return PKT_NEXT;
+}
+
+/* What is not IPIP's is told later. */
+static __always_inline enum xlb_reason
+slow_hash(struct slow *s)
+{
+	return select_hash(&s->p, s->v6) == PKT_NAT ? PKT_NAT : PKT_NEXT;
 }
 
 static __always_inline enum xlb_reason
@@ -123,7 +131,7 @@ slow_packet(struct slow *s)
 	if (icmp)
 		PKT_STAGE(icmp_packet(s));
 	PKT_STAGE(vip_service(p, 1));
-	return select_hash(p, s->v6);
+	return slow_hash(s);
 }
 
 /*
@@ -214,7 +222,7 @@ slow_own(struct slow *s)
 		return fragment_follow(s);
 	icmp = icmp_is(s);
 	PKT_STAGE(icmp ? icmp_packet(s) : slow_ports(s));
-	return select_hash(p, s->v6);
+	return slow_hash(s);
 }
 
 int xlb_slow_own(struct sys_ctx *ctx);

@@ -193,6 +193,14 @@ le64(__u64 v)
 	return SYS_LITTLE ? v : __builtin_bswap64(v);
 }
 
+/* Two words as they lie in memory. */
+static __always_inline __u64
+pair64(__u32 first, __u32 second)
+{
+	return SYS_LITTLE ? (__u64)second << 32 | first :
+	    (__u64)first << 32 | second;
+}
+
 /* The kernel publishes by single stores: one load each, never repeated. */
 #define READ_ONCE(x) (*(const volatile __typeof__(x) *)&(x))
 

@@ -12,14 +12,6 @@
 
 SYS_VALUE(struct xlb_tables, tables);
 
-/* Two words as they lie in memory. */
-static __always_inline __u64
-vip_word(__be32 first, __be32 second)
-{
-	return SYS_LITTLE ? (__u64)second << 32 | first :
-	    (__u64)first << 32 | second;
-}
-
 enum { VIP_NONE, VIP_IS, VIP_OWN };	/* VIP_OWN: see XLB_VIP_OWN */
 
 /* What the address is, and its row. `at` is xlb_vip_hash(), and then the row's
@@ -81,24 +73,40 @@ vip_find_rare(const struct xlb_tables *t, __u32 at, __u64 high, __u64 low,
 	return is >> 24;
 }
 
+/* The first probe, the only one for most; the others are the function's. */
+static __always_inline int
+vip_find_first(const struct xlb_tables *t, __u32 at, __u64 high, __u64 low,
+    const struct xlb_vip **found)
+{
+	const struct xlb_vip *row = &t->vip[at];
+	__u32 id;
+
+	SYS_OPAQUE(row);
+	*found = row;
+	id = READ_ONCE(row->id);
+	if (id == XLB_ROW_EMPTY)
+		return VIP_NONE;
+	if (get64(&row->addr[2]) != low || get64(row->addr) != high ||
+	    id >= XLB_VIP_OWN)
+		return vip_find_rare(t, at, high, low, found);
+	return VIP_IS;
+}
+
 /* Is it for a VIP? `rare` is a constant. */
 static __always_inline enum xlb_reason
 vip_match(struct pkt *p, int rare)
 {
-	__u64 high = vip_word(p->dst[0], p->dst[1]);
-	__u64 low = vip_word(p->dst[2], p->dst[3]);
+	__u64 high = pair64(p->dst[0], p->dst[1]);
+	__u64 low = pair64(p->dst[2], p->dst[3]);
 	__u32 at = xlb_vip_hash(p->dst);
-	const struct xlb_vip *row = NULL;
 	int is;
 
-	is = rare ? vip_find_rare(p->tables, at, high, low, &row) :
-	    vip_find(p->tables, &at, high, low, &row);
+	is = rare ? vip_find_rare(p->tables, at, high, low, &p->vip) :
+	    vip_find_first(p->tables, at, high, low, &p->vip);
 	if (is == VIP_NONE)
 		PKT_END(XLB_REASON_NOT_VIP);
 	if (is == VIP_OWN)
 		PKT_END(PKT_OWN);
-	p->vip = row->id;
-	p->vip_flags = row->flags;
 	return PKT_NEXT;
 }
 
@@ -110,7 +118,7 @@ vip_is_source(const struct pkt *p)
 	__u32 at = xlb_vip_hash(p->src);
 
 	return xlb_vip_filter_has(p->tables, at) && xlb_vip_find(at,
-	    vip_word(p->src[0], p->src[1]), vip_word(p->src[2], p->src[3])) >>
+	    pair64(p->src[0], p->src[1]), pair64(p->src[2], p->src[3])) >>
 	    24 == VIP_IS;
 }
 
@@ -143,8 +151,8 @@ vip_source6(const struct pkt *p)
 {
 	const __u8 *prefix = p->tables->settings.source6;
 	const __u8 *mask = p->tables->settings.source6_mask;
-	__u64 high = vip_word(p->src[0], p->src[1]);
-	__u64 low = vip_word(p->src[2], p->src[3]);
+	__u64 high = pair64(p->src[0], p->src[1]);
+	__u64 low = pair64(p->src[2], p->src[3]);
 	__u32 top = vip_source_top(p->src[0]);
 
 	/* not of 2000::/3, where all are fit */
@@ -214,22 +222,38 @@ vip_service_find_rare(__u64 key, __u64 *word)
 	return *word != VIP_NO_SERVICE;
 }
 
+/* As vip_find_first(). */
+static __always_inline int
+vip_service_find_first(const struct xlb_tables *t, __u64 key, __u64 *word)
+{
+	const struct xlb_service *row = &t->service[xlb_service_hash(key)];
+
+	SYS_OPAQUE(row);
+	if (READ_ONCE(row->key) != key)
+		return vip_service_find_rare(key, word);
+	*word = READ_ONCE(row->word);
+	return 1;
+}
+
 /* An exact port beats every port. `rare` is a constant. */
 static __always_inline enum xlb_reason
 vip_service(struct pkt *p, int rare)
 {
-	__u32 any = p->proto == IPPROTO_TCP ? XLB_VIP_ANY_TCP : XLB_VIP_ANY_UDP;
-	__u64 key = XLB_SERVICE_KEY(p->vip, p->proto, 0);
-	__u64 exact = key | (be32(p->ports) & 0xffff);
+	__u64 key = XLB_SERVICE_KEY(p->vip->id, p->proto,
+	    be32(p->ports) & 0xffff);
+	__u32 flags, any;
 
-	if (rare ? vip_service_find_rare(exact, &p->service) :
-	    vip_service_find(p->tables, exact, &p->service))
+	if (rare ? vip_service_find_rare(key, &p->service) :
+	    vip_service_find_first(p->tables, key, &p->service))
 		return PKT_NEXT;
-	if ((p->vip_flags & any) && vip_service_find_rare(key, &p->service))
+	key &= ~0xffffULL;
+	flags = p->vip->flags;
+	any = p->proto == IPPROTO_TCP ? XLB_VIP_ANY_TCP : XLB_VIP_ANY_UDP;
+	if ((flags & any) && vip_service_find_rare(key, &p->service))
 		return PKT_NEXT;
-	if (p->vip_flags & XLB_VIP_SOURCE)
+	if (flags & XLB_VIP_SOURCE)
 		PKT_END(PKT_OWN);
-	if (p->vip_flags & XLB_VIP_LOCAL)
+	if (flags & XLB_VIP_LOCAL)
 		PKT_END(XLB_REASON_VIP_LOCAL);
 	PKT_END(XLB_REASON_NO_SERVICE);
 }

@@ -146,10 +146,17 @@ xlb_walk(struct sys_ctx *ctx, __u32 at, __u32 proto)
 	return WALK(r->at, proto, flags, r->id);
 }
 
+/* The host has the VIP's address, too. What is to one of our own has no VIP. */
+static __always_inline int
+slow_is_local(const struct pkt *p)
+{
+	return p->vip != NULL && (p->vip->flags & XLB_VIP_LOCAL);
+}
+
 static __always_inline enum xlb_reason
 slow_unserved(const struct pkt *p)
 {
-	if (p->vip_flags & XLB_VIP_LOCAL)
+	if (slow_is_local(p))
 		PKT_END(XLB_REASON_VIP_LOCAL);
 	PKT_END(XLB_REASON_NO_SERVICE);
 }

@@ -43,23 +43,20 @@ xlb_send_other(struct pkt *p, int v6, __u32 to)
 	PKT_END(PKT_DONE);
 }
 
-/* The slot's backend, unless the flow is known to be with another one: such
- * packets end here, so that nothing has to be carried along for them. */
-static __always_inline enum xlb_reason
-xlb_select(struct pkt *p, int v6)
+/* The slot's backend is p->backend; where the packet goes is an answer of
+ * xlb_flow(), which is the same where the flow is not known to be elsewhere. */
+static __always_inline __u32
+xlb_where(struct pkt *p, int v6)
 {
-	__u32 word = select_slot(XLB_WORD_RING(p->service), p->hash), to;
+	__u32 word = select_slot(XLB_WORD_RING(p->service), p->hash);
 
 	p->backend = XLB_SLOT_CUR(word);
-	if (flow_is_looked_up(p, word) && !flow_is_skipped(p, word)) {
-		to = xlb_flow(p->ctx, p->flow, FLOW_WHERE(word, p->hash),
-		    p->service, FLOW_PACKET(OTHER_PACKET(p->len, p->link_len,
-		    v6 ? PARSE_IP6_LEN : PARSE_IP4_LEN, 0),
-		    p->tcp_flags != 0 ? p->tcp_flags : FLOW_UDP));
-		if (to != p->backend)
-			return xlb_send_other(p, v6, to);
-	}
-	return select_backend(p);
+	if (!flow_is_looked_up(p, word) || flow_is_skipped(p, word))
+		return p->backend;
+	return xlb_flow(p->ctx, p->flow, FLOW_WHERE(word, p->hash), p->service,
+	    FLOW_PACKET(OTHER_PACKET(p->len, p->link_len,
+	    v6 ? PARSE_IP6_LEN : PARSE_IP4_LEN, 0),
+	    p->tcp_flags != 0 ? p->tcp_flags : FLOW_UDP));
 }
 
 /* Either direction of a flow whose addresses are translated. */
@@ -94,12 +91,17 @@ xlb_own(struct pkt *p, int v6)
 static __always_inline enum xlb_reason
 xlb_serve(struct pkt *p, int v6)
 {
-	if (select_hash(p, v6) == PKT_NAT)
+	enum xlb_reason how = select_hash(p, v6);
+	__u32 to;
+
+	if (how == PKT_NAT)
 		return xlb_translate(p, v6, 0);
-	PKT_STAGE(xlb_select(p, v6));
-	if ((XLB_WORD_FLAGS(p->service) & XLB_SERVICE_FORWARD) !=
-	    XLB_FORWARD_IPIP)
-		return xlb_send_other(p, v6, p->backend);
+	if (how == PKT_OTHER)
+		return xlb_send_other(p, v6, xlb_where(p, v6));
+	to = xlb_where(p, v6);
+	if (to != p->backend)	/* so nothing has to be carried along for it */
+		return xlb_send_other(p, v6, to);
+	PKT_STAGE(select_backend(p));
 	PKT_STAGE(select_hop(p));
 	PKT_STAGE(encap_push(p, v6));
 	return encap_send(p);
