@@ -206,8 +206,8 @@ def start_manager(lab):
                   unit, flags=re.M)
     # a build that counts lines does it there
     counts = os.path.dirname(os.environ.get("LLVM_PROFILE_FILE", ""))
-    unit = unit.replace("=-/run/xlb-bird",
-                        f"=/run/xlb-bird {lab.dir} {counts}")
+    unit = unit.replace("=-/run/xlb-bird", f"=/run/xlb-bird {lab.dir}" +
+                        (f" -{counts}" if counts else ""))
     os.mkdir(lab.dir + "/units")
     with open(lab.dir + "/units/xlb.service", "w", encoding="ascii") as f:
         f.write(unit)
