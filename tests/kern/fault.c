@@ -36,7 +36,7 @@
 #include "io/log.h"
 #include "kern.h"
 
-#define LATE_S 20		/* of one run: it hangs */
+#define LATE_S 120		/* of one run: it hangs */
 
 #define CALLS_MAX 4096
 
@@ -114,7 +114,7 @@ fault_loop(sd_event *ev, bool (*done)(void *arg), void *arg)
 	double begun = now_ms(), limit;
 
 	while (!done(arg)) {
-		limit = now->failed[0] != '\0' ? 1000 : 15000;
+		limit = now->failed[0] != '\0' ? 1000 : 60000;
 		if (now->said || now_ms() - begun > limit)
 			return -ETIMEDOUT;
 		assert_true(sd_event_run(ev, 5000) >= 0);
@@ -411,6 +411,20 @@ is_borne(const struct fault_work *w)
 	return strstr(list, word) != NULL;
 }
 
+/* What a run has left ends with it, and may hold a lock until then. */
+static void
+orphans_await(void)
+{
+	double begun = now_ms();
+	pid_t pid;
+
+	now->worker = 0;
+	while ((pid = waitpid(-1, NULL, WNOHANG)) >= 0 &&
+	    now_ms() - begun < LATE_S * 1000)
+		if (pid == 0)
+			usleep(1000);
+}
+
 /* The run with call number `at` failing, if it comes to that. */
 static void
 run_one(const struct fault_work *w, int at, bool memory)
@@ -427,6 +441,7 @@ run_one(const struct fault_work *w, int at, bool memory)
 	if (pid == 0)
 		work(w);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
+	orphans_await();
 	now->at = at;
 	if (WIFSIGNALED(status))
 		complain(w, "signal", WTERMSIG(status));
@@ -446,6 +461,7 @@ sweep(const struct fault_work *w, bool memory)
 	bool begun = false;
 	double since;
 
+	assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), 0);
 	wrong = 0;
 	held = 0;
 	small = false;
