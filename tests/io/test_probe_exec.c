@@ -57,7 +57,7 @@ static const struct row {
 	{ SH("grep SigIgn /proc/self/status | tail -c 8; exit 1"), PROBE_EXIT,
 	    1, "0000000" },
 	{ SH("echo $(ulimit -c) $(ulimit -n) $(ulimit -t) $PWD; exit 1"),
-	    PROBE_EXIT, 1, "0 1024 62 /" },
+	    PROBE_EXIT, 1, "0 1024 122 /" },
 };
 #define ROWS (sizeof(row) / sizeof(row[0]))
 
