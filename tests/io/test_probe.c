@@ -372,7 +372,7 @@ static void
 turns_judge(const struct prober *p)
 {
 	const int64_t interval = SPREAD_MS * MSEC;
-	size_t bucket[BUCKETS] = { 0 }, i, jittered = 0;
+	size_t bucket[BUCKETS] = { 0 }, i, early = 0, late = 0;
 	const struct target *t;
 	int64_t off;
 
@@ -384,10 +384,13 @@ turns_judge(const struct prober *p)
 			continue;
 		off = t->node.key - t->grid;	/* later: it waited for us */
 		assert_true(off >= -interval / 20);
-		jittered += off < -interval / 100 || off > interval / 100;
+		early += off < -interval / 100;
+		late += off > interval / 100;
 		spread.due[i] = t->node.key;
 	}
-	assert_in_range(jittered, SPREAD / 2, SPREAD);
+	/* two fifths each are expected: six deviations less */
+	assert_in_range(early, SPREAD / 5, SPREAD);
+	assert_in_range(late, SPREAD / 5, SPREAD);
 	for (i = 0; i < BUCKETS; i++)
 		assert_in_range(bucket[i], SPREAD / BUCKETS - 2,
 		    SPREAD / BUCKETS + 2);
