@@ -25,9 +25,9 @@ class FakeBird:
     """Reads the includes on `configure`, as BIRD does. `hook(command)` may
     return another answer, "" for none."""
 
-    def __init__(self, directory):
+    def __init__(self, directory, name="fake.ctl"):
         self.directory = directory
-        self.path = directory + "/fake.ctl"
+        self.path = f"{directory}/{name}"
         self.hook = lambda command: None
         self.greeting = "0001 BIRD 9.9 ready.\n"
         self.write = lambda conn, data: conn.sendall(data)
@@ -547,10 +547,11 @@ def and_another_bird_is_left_alone():
         wait_for("it to be absent", 20, absent)
         pid = os.fork()
         if pid == 0:
-            first = FakeBird(bird.directory)
+            first = FakeBird(bird.directory, "first.ctl")
             first.disabled = {"up4": "hand"}
             first.hook = lambda command: os._exit(0) \
                 if command == 'disable "up4"' else None
+            os.rename(first.path, bird.path)    # it is asked from now on
             time.sleep(60)
             os._exit(1)
         check(os.waitpid(pid, 0)[1] == 0, "told to disable, the first one died")
