@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Namespaces and commands for tests against the real kernel. */
+#include "io/prog.h"
 #include "kern.h"
 
 #include <errno.h>
@@ -169,4 +170,13 @@ const char *
 kern_log(void)
 {
 	return log_text;
+}
+
+int
+kern_prog_end(struct prog *p)
+{
+	int rc = prog_remove(p);
+
+	prog_close(p);
+	return rc;
 }

@@ -35,4 +35,8 @@ void kern_log_clear(void);
 bool kern_log_has(const char *text);
 const char *kern_log(void);
 
+struct prog;
+/* All that it pinned goes, and it itself; 0, or -errno. */
+int kern_prog_end(struct prog *p);
+
 #endif

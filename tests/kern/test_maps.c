@@ -72,11 +72,9 @@ reopen(void)
 static int
 teardown(void **state)
 {
-	int rc;
+	int rc = kern_prog_end(prog);
 
 	(void)state;
-	rc = prog_remove(prog);
-	prog_close(prog);
 	prog = NULL;
 	return rc;
 }

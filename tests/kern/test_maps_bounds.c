@@ -36,12 +36,8 @@ setup(void **state)
 static int
 teardown(void **state)
 {
-	int rc;
-
 	(void)state;
-	rc = prog_remove(prog);
-	prog_close(prog);
-	return rc;
+	return kern_prog_end(prog);
 }
 
 static int
